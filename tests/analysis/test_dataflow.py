@@ -15,7 +15,7 @@ import pytest
 import tfvis_nb as tv
 from tests.real_traces import each, real_trace, step_stats_files
 from tfvis_nb import events
-from tfvis_nb.display.shaping.subset import edges_in_steps
+from tfvis_nb.analysis.subset import edges_in_steps
 
 CPU = "/job:localhost/replica:0/task:0/device:CPU:0"
 GPU = "/job:localhost/replica:0/task:0/device:GPU:0"

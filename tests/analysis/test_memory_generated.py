@@ -16,10 +16,10 @@ import tfvis_nb as tv
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.memory.memory_usage import WHERE, memory_peaks
+from tfvis_nb.analysis.subset import in_range, keep_memory, subset
 from tfvis_nb.clocks.alignment import aligned
 from tfvis_nb.clocks.shift import records_moved
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
-from tfvis_nb.display.shaping.subset import in_range, keep_memory, subset
 from tfvis_nb.texts import id_of
 
 # Few sizes and times, so that many are equal; frees are as likely as allocations.

@@ -19,7 +19,6 @@ from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.clock_bounds import combined, from_json
 from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.large.queries import Windows
-from tfvis_nb.display.pages.page import in_time_range
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.reading.concat import concatenate
@@ -71,7 +70,7 @@ def profile_beside(_: Path, made: Trace) -> Trace:
         lambda _, made: tv.read_trace([made], title="other"),
         lambda _, made: concatenate([made, made], "both"),
         lambda _, made: compress_gaps(made),
-        lambda _, made: in_time_range(made, (YEAR_NS, 2 * YEAR_NS)),
+        lambda _, made: made.between(YEAR_NS, 2 * YEAR_NS),
         lambda _, made: on_the_clock(made, 10**18),
         lambda _, made: whole_steps(made),
     ],

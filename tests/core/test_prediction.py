@@ -15,12 +15,12 @@ from tests.real_traces import DATA, real_trace
 from tests.wire_reader import optional, read_container, wire_rows
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.events.lane_order import order_lanes
+from tfvis_nb.analysis.subset import subset
 from tfvis_nb.core.metadata import PREDICTED_STEPS, PREDICTION, table_of
 from tfvis_nb.core.nested_columns import MOVED, RECORDED_DURATION
 from tfvis_nb.core.prediction import is_predicted, moved, prediction_sentence
 from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.large.queries import Windows
-from tfvis_nb.display.shaping.subset import subset
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.texts import Text

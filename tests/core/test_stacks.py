@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import tfvis_nb as tv
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis.subset import subset
 from tfvis_nb.core.stacks import (
     FILES,
     FRAMES,
@@ -23,7 +24,6 @@ from tfvis_nb.core.stacks import (
     event_stacks,
     joined,
 )
-from tfvis_nb.display.shaping.subset import subset
 from tfvis_nb.reading.concat import concatenate
 from tfvis_nb.texts import id_of
 

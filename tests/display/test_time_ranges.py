@@ -11,7 +11,6 @@ import tfvis_nb as tv
 from tests.real_traces import SHARED, each, real_trace, step_stats_files, xspace_files
 from tests.wire_reader import read_container
 from tfvis_nb import events
-from tfvis_nb.display.pages.page import in_time_range
 from tfvis_nb.display.wire.memory import memory_bytes
 
 RANGES = 3
@@ -30,7 +29,7 @@ def check_ranges(path: Path, count: int, pages: int) -> None:
     for number in range(count):
         begin = int(start.iloc[chosen.randrange(len(start))])
         span = max(int((last - first) * 10 ** -chosen.uniform(0, 5)), 1)
-        part = in_time_range(trace, (begin, begin + span))
+        part = trace.between(begin, begin + span)
         header, _ = read_container(memory_bytes(part))
         for track in header["tracks"]:
             assert track["peak"] >= 0

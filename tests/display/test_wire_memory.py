@@ -13,7 +13,6 @@ from tests.real_traces import DATA, each, real_trace, step_stats_files, xspace_f
 from tests.wire_reader import read_container, texts
 from tfvis_nb.analysis import memory_peaks
 from tfvis_nb.display.large.queries import Windows
-from tfvis_nb.display.pages.page import in_time_range
 from tfvis_nb.display.wire import memory as wire_memory
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import origin_ns
@@ -115,7 +114,7 @@ def test_steps_follow_one_another(data: Path) -> None:
 def test_a_part_shows_what_was_there_before_it(data: Path) -> None:
     trace = real_trace(data / "local_mlp_step1.pb")
     peak = int(memory_peaks(trace)["at_ns"].iloc[0])
-    part = in_time_range(trace, (peak, peak + 1000))
+    part = trace.between(peak, peak + 1000)
     (track,) = read(memory_bytes(part), origin_ns(part.events))
     alive = [(name, size) for name, size, start, end, _ in track["of"] if start <= peak < end]
     assert sum(size for _, size in alive) == memory_peaks(trace)["peak_bytes"].iloc[0]

@@ -13,7 +13,6 @@ from tests.display.test_wire_memory import read
 from tests.real_traces import each, real_trace, step_stats_files
 from tests.wire_reader import read_container
 from tfvis_nb import Trace
-from tfvis_nb.display.pages.page import in_time_range
 from tfvis_nb.display.wire.drawn import origin_ns
 from tfvis_nb.display.wire.memory import memory_bytes
 
@@ -114,7 +113,7 @@ def test_a_part_leaves_out_aliases_that_it_does_not_hold(data: Path) -> None:
     trace = real_trace(data / "local_mlp_step1.pb")
     whole = sum(map(len, aliases(memory_bytes(trace))[0]))
     start = trace.lifetimes["alloc_ns"].iloc[0]
-    part = in_time_range(trace, (int(start), int(start) + 200_000))
+    part = trace.between(int(start), int(start) + 200_000)
     held = [event for buffer in aliases(memory_bytes(part))[0] for event, _ in buffer]
     assert len(held) < whole
     assert all(0 <= event < len(part.events) for event in held)

@@ -14,10 +14,9 @@ from tfvis_nb import Trace, events
 from tfvis_nb.analysis.critical_path.backtrack import WAITS
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
+from tfvis_nb.analysis.subset import keep_waits, subset
 from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.large.search import find
-from tfvis_nb.display.pages.page import in_time_range
-from tfvis_nb.display.shaping.subset import keep_waits, subset
 from tfvis_nb.display.wire.details import details
 
 SMALL = [
@@ -110,7 +109,7 @@ def test_a_part_keeps_what_the_whole_waited_for() -> None:
     path = trace.critical_path
     whole = trace.steps.iloc[0]
     middle = int(whole["start_ns"] + whole["duration_ns"] // 2)
-    part = in_time_range(trace, (middle, int(whole["end_ns"])))
+    part = trace.between(middle, int(whole["end_ns"]))
     start = int(part.events["start_ns"].iloc[0])
     end = int((part.events["start_ns"] + part.events["duration_ns"]).max())
     inside = path[(path["start_ns"] < end) & (path["start_ns"] + path["duration_ns"] > start)]

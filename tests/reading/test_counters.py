@@ -18,9 +18,9 @@ from tests.protobuf_bytes import field, number, varint
 from tests.support.examples import examples
 from tests.support.texts import figures_of
 from tfvis_nb import events as event_table
+from tfvis_nb.analysis.subset import in_range, subset
 from tfvis_nb.core import counters
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
-from tfvis_nb.display.shaping.subset import in_range, subset
 from tfvis_nb.reading.concat import concatenate, merge
 
 BAR = {"ph": "X", "name": "work", "ts": 5, "dur": 20, "pid": 1, "tid": 1}

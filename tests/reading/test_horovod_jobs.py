@@ -18,7 +18,7 @@ from tests.mutants.raw_bytes import mutant
 from tests.support.examples import examples, sample
 from tests.support.horovod_rows import FILES, RANKS, TEXT, of_horovod, of_ranks, same_rows
 from tfvis_nb import events as event_table
-from tfvis_nb.display.shaping.subset import subset
+from tfvis_nb.analysis.subset import subset
 
 EPOCH_US = 1_795_214_630_000_000
 PHASES = {"ALLREDUCE": "HorovodAllreduce", "ALLGATHER": "HorovodAllgather"}

@@ -1,6 +1,5 @@
 """Parameters of the verbs that read traces or sessions: the sources and the part to read."""
 
-import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -9,8 +8,8 @@ import click
 
 from tfvis_nb.cli.errors import Failure, unreadable
 from tfvis_nb.cli.parameters import FILE, size, together
-from tfvis_nb.core.amounts import NANOSECONDS
 from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.time_ranges import range_ends
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text, text_of
 
@@ -79,8 +78,6 @@ PART = together(
     click.option("--no-source", is_flag=True, help="Leave out your code: file names, lines and stacks."),
     ANONYMIZE,
 )
-
-_TIME = re.compile(r"(-?)(\d+(?:\.\d+)?)(ns|us|ms|s)|(\d+)")
 
 
 def read(
@@ -161,8 +158,6 @@ def read_part(
         trace.title = title or ""
     if range_text is None:
         return trace
-    from tfvis_nb.display.pages.page import in_time_range
-
     ends = int(recorded["start_ns"].iloc[0]), int((recorded["start_ns"] + recorded["duration_ns"]).max())
     first, last = time_range(range_text, *ends)
     subject = f"{', '.join(map(str, paths))}: --time-range {range_text}"
@@ -172,7 +167,7 @@ def read_part(
     # Anonymizing changes the dates.
     later = int(trace.events["start_ns"].iloc[0]) - ends[0]
     try:
-        return in_time_range(trace, (first + later, last + later))
+        return trace.between(first + later, last + later)
     except ValueError:
         raise Failure(Text("range_overlaps_nothing", subject=subject, length=length)) from None
 
@@ -188,27 +183,9 @@ def time_range(text: str, origin_ns: int, latest_ns: int) -> tuple[int, int]:
     >>> time_range("7:", 0, 9)
     (7, 9)
     """
-    start, colon, end = text.partition(":")
-    ends = [_end(text, origin_ns) for text in (start, end)]
-    if not colon or None in ends or not (start or end):
-        raise click.UsageError(Text("no_time_range", text=text))
-    first = origin_ns if not start else ends[0]
-    last = latest_ns if not end else ends[1]
-    assert first is not None
-    assert last is not None
-    if first > last:
-        raise click.UsageError(Text("time_range_reversed", text=text))
-    return first, last
-
-
-def _end(text: str, origin_ns: int) -> int | None:
-    found = _TIME.fullmatch(text) if text else None
-    if found is None:
-        return None if text else 0
-    if found[4]:
-        return int(found[4])
-    whole, _, part = found[2].partition(".")
-    # In whole numbers: a float has too few digits for nanoseconds over hours.
-    unit = NANOSECONDS[found[3]]
-    distance = int(whole) * unit + (int(part) * unit // 10 ** len(part) if part else 0)
-    return origin_ns - distance if found[1] else origin_ns + distance
+    try:
+        return range_ends(text, origin_ns, latest_ns)
+    except ValueError as error:
+        is_reversed = text_of(error).id == "range_reversed"
+        key = "time_range_reversed" if is_reversed else "no_time_range"
+        raise click.UsageError(Text(key, text=text)) from None

@@ -308,7 +308,7 @@ class Timeline:
         return named.to_numpy(bool) | (events["kind"] == "collective").to_numpy()
 
     def _only(self, trace: Trace, device_pattern: str) -> Trace:
-        from tfvis_nb.display.shaping.subset import subset
+        from tfvis_nb.analysis.subset import subset
 
         names = recorded_devices(trace)
         pattern = re.compile(device_pattern)

@@ -44,8 +44,8 @@ class HtmlExport:
             ``max_bytes`` limits the size of the page, 50 MB by default; None for any size. ``source=False``
             leaves out the code: file names, lines and stacks. ``anonymize=True`` replaces names and leaves
             out code, like `tfvis_nb.Trace.anonymized`; an explicit ``title`` stays. Traces and timelines take
-            ``time_range=(start_ns, end_ns)``, in epoch nanoseconds: the page contains only the events that
-            overlap it. They and dashboards also take ``view``, a dict with some keys of
+            ``time_range``, such as ``"10ms:25ms"``, as in `tfvis_nb.Trace.between`: the page contains only
+            the events that overlap it. They and dashboards also take ``view``, a dict with some keys of
             `tfvis_nb.TimelineWidget.view`: the page opens there. Traces also take ``tracks``, ``height``,
             ``group_by``, ``color_by``, ``lane_filter`` and ``selection``, like `tfvis_nb.show_timeline`.
 

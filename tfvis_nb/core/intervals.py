@@ -8,12 +8,11 @@ Intervals come in independent groups, such as one for each step, task and device
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from tfvis_nb.core.search_sorted import distinct_numbers
-from tfvis_nb.texts import Text
 
 _WHOLE = 1 << 62
 
@@ -175,17 +174,6 @@ def _merged(segments: Segments, keep: np.ndarray) -> Segments:
     first = np.flatnonzero(new)
     last = np.append(first[1:], len(new)) - 1
     return Segments(kept.group[first], kept.start[first], kept.end[last], kept.level[first])
-
-
-def range_ends(ends: Any) -> tuple[int, int]:
-    """Return the start and end of a time range; ValueError unless they are two ordered whole numbers."""
-    pair = ends if isinstance(ends, tuple) else ()
-    if len(pair) != 2 or any(isinstance(end, bool) or not isinstance(end, int | np.integer) for end in pair):
-        raise ValueError(Text("range_no_pair", ends=ends))
-    start, end = int(ends[0]), int(ends[1])
-    if start > end:
-        raise ValueError(Text("range_reversed", end=end, start=start))
-    return start, end
 
 
 def is_inside(starts: np.ndarray, durations: np.ndarray, start: float, end: float) -> np.ndarray:

@@ -34,7 +34,7 @@ class PictureExport:
         path
             Where to write: a name that ends in ``.svg``; None to return the text.
         **options
-            ``time_range=(start_ns, end_ns)``, in epoch nanoseconds; by default the whole trace.
+            ``time_range``, such as ``"10ms:25ms"``, as in `tfvis_nb.Trace.between`; by default all.
             ``lanes="stream"`` draws only lanes whose task, device and name contain all words of the text.
             ``width`` and ``height``, such as ``"16 cm"``, ``"6.3 in"`` or a number of CSS pixels (at 96 an
             inch); by default 16 cm wide, and high enough for the lanes.

@@ -8,7 +8,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, overload
 
 import pandas as pd
 import pyarrow as pa
@@ -22,6 +22,7 @@ from tfvis_nb.core.metadata import Metadata
 from tfvis_nb.core.options import check_title
 from tfvis_nb.core.picture_export import PictureExport
 from tfvis_nb.core.stacks import StackTable
+from tfvis_nb.core.time_ranges import Time, TimeRange
 from tfvis_nb.core.trace_tables import TraceTables
 from tfvis_nb.texts import Text
 
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
 _WATCHERS: weakref.WeakKeyDictionary[Trace, list[tuple[weakref.ref[Any], Callable[[Any], object]]]]
 _WATCHERS = weakref.WeakKeyDictionary()
 """For each trace, its watchers and their methods; kept outside the traces so that these can be pickled."""
+
+
+_OMITTED: Any = object()
 
 
 class Trace(TraceTables, HtmlExport, PictureExport):
@@ -209,6 +213,69 @@ class Trace(TraceTables, HtmlExport, PictureExport):
 
         refuse_unknown(options, OPTIONS)
         return picture(self, **options)
+
+    # Without it, Python would ask for step 0, 1, ... until there is none.
+    __iter__ = None
+
+    def __getitem__(self, steps: SupportsIndex | slice) -> Trace:
+        """Return a step, or several, as a trace: ``trace[3]``, ``trace[2:5]``, by the numbers in `steps`.
+
+        Edges, transfers, waits and the memory in use are those of the whole trace. Events outside steps are
+        kept if they ran during one of the steps. Step numbers stay, and a note states the cut.
+
+        Raises
+        ------
+        IndexError
+            If there is no such step; it says which there are.
+        TypeError
+            If `steps` is no number or slice.
+
+        Examples
+        --------
+        >>> import tfvis_nb as tv
+        >>> from tfvis_nb import events
+        >>> columns = {"step": [0, 1, 2], "start_ns": [5, 20, 40], "duration_ns": [3, 9, 4]}
+        >>> trace = tv.Trace(events.build(columns | {"kind": ["op"] * 3}))
+        >>> trace[1].steps["duration_ns"].tolist(), trace[1:].steps["step"].tolist()
+        ([9], [1, 2])
+        """
+        from tfvis_nb.analysis.subset import of_steps
+
+        return of_steps(self, steps)
+
+    @overload
+    def between(self, start: Time | None, end: Time | None) -> Trace: ...
+    @overload
+    def between(self, start: TimeRange) -> Trace: ...
+    def between(self, start: Any, end: Any = _OMITTED) -> Trace:
+        """Return the events that overlap a time range as a trace, with a note.
+
+        Parameters
+        ----------
+        start, end
+            ``between("10ms", "25ms")`` or ``between("10ms:25ms")``, as on the command line. A text with a
+            unit (ns, us, ms, s) or a timedelta counts from the first event, an int is in epoch nanoseconds,
+            as in `events`. None stands for the start or end of the trace.
+
+        Raises
+        ------
+        ValueError
+            If it is no range, or no event overlaps it.
+
+        Examples
+        --------
+        >>> import tfvis_nb as tv
+        >>> from tfvis_nb import events
+        >>> columns = {"start_ns": [5, 20, 40], "duration_ns": [3, 9, 4], "kind": ["op"] * 3}
+        >>> trace = tv.Trace(events.build(columns))
+        >>> trace.between("10ns", "20ns").events["start_ns"].tolist()
+        [20]
+        >>> trace.between("10ns:20ns").notes[0]
+        '1 of 3 events: those that overlap 10 ns to 20 ns of the run'
+        """
+        from tfvis_nb.analysis.subset import between
+
+        return between(self, start if end is _OMITTED else (start, end))
 
     def anonymized(self) -> Trace:
         """Return the trace without the names and code of its program, for sharing.

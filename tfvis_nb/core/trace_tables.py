@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pandas as pd
 
 if TYPE_CHECKING:
+    from tfvis_nb.analysis.findings.table import FindingsTable
     from tfvis_nb.analysis.overview.overview import Overview
     from tfvis_nb.analysis.prediction.predicted import Predicted
     from tfvis_nb.core.trace import Trace
@@ -177,7 +178,7 @@ class TraceTables:
         return python_lines(self._trace)
 
     @cached_property
-    def findings(self) -> pd.DataFrame:
+    def findings(self) -> FindingsTable:
         """Causes of slow steps, in words; see `tfvis_nb.analysis.findings.findings.findings`."""
         from tfvis_nb.analysis.findings.findings import findings
 

@@ -10,7 +10,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.findings.finding import OBSERVATION, PROBLEM, Finding
 from tfvis_nb.analysis.findings.rule import LEAST_GAIN, Rule
 from tfvis_nb.analysis.findings.rules import RULES
-from tfvis_nb.analysis.findings.table import table_of
+from tfvis_nb.analysis.findings.table import FindingsTable, table_of
 from tfvis_nb.analysis.prediction.gain import MOST_EVENTS, UNKNOWN, Gain, gain
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
@@ -60,7 +60,7 @@ _MUCH_ONE_TIME = 0.25
 
 
 @validate_input
-def findings(trace: Trace) -> pd.DataFrame:
+def findings(trace: Trace) -> FindingsTable:
     """Return why the steps were slow: problems first, then the rest, the most costly of each first.
 
     The reason why the program ended, such as a failed allocation, comes first, even without steps.

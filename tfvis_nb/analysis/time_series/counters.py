@@ -7,7 +7,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.time_series.buffer_fill import buffer_fill
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core import counters as counter_table
-from tfvis_nb.core.intervals import range_ends
+from tfvis_nb.core.time_ranges import TimeRange, range_ends
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -62,7 +62,7 @@ def counters(trace: Trace) -> pd.DataFrame:
 
 
 @validate_input
-def counter_statistics(trace: Trace, time_range: tuple[int, int] | None = None) -> pd.DataFrame:
+def counter_statistics(trace: Trace, time_range: TimeRange | None = None) -> pd.DataFrame:
     """Return the minimum, mean and maximum of each counter series in a time range.
 
     Parameters
@@ -70,7 +70,8 @@ def counter_statistics(trace: Trace, time_range: tuple[int, int] | None = None) 
     trace
         Any trace; see `counters`.
     time_range
-        Start and end in epoch nanoseconds; None for the whole trace, from the first start to the last end.
+        Such as ``"10ms:25ms"``, as in `tfvis_nb.Trace.between`; None for the whole trace, from the first
+        start to the last end.
 
     Returns
     -------
@@ -82,7 +83,7 @@ def counter_statistics(trace: Trace, time_range: tuple[int, int] | None = None) 
     Raises
     ------
     ValueError
-        If `time_range` is not a pair of ordered whole numbers.
+        If `time_range` is no range.
 
     Examples
     --------
@@ -97,7 +98,7 @@ def counter_statistics(trace: Trace, time_range: tuple[int, int] | None = None) 
     table = trace.counters
     if not len(table):
         return cannot_say(_SUMMARY, Text("no_counters"))
-    start, end = _whole(trace) if time_range is None else range_ends(time_range)
+    start, end = _whole(trace) if time_range is None else range_ends(time_range, *_whole(trace))
     part = counter_table.within(table, start, end)
     if not len(part):
         none = part["value"].to_numpy()

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.programs.operand_links import operand_links
+from tfvis_nb.analysis.subset import edges_in_steps, ends_within, subset
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.display.large.entries import matching_entries, outline_bytes, part_bytes
 from tfvis_nb.display.large.layout import Layout
@@ -23,7 +24,6 @@ from tfvis_nb.display.large.level_of_detail import (
 )
 from tfvis_nb.display.large.range_statistics import range_statistics
 from tfvis_nb.display.large.search import Found, find, longest_found
-from tfvis_nb.display.shaping.subset import edges_in_steps, ends_within, subset
 from tfvis_nb.display.wire.code import code_bytes
 from tfvis_nb.display.wire.counters import MOST_VALUES, counter_bytes, counter_figures
 from tfvis_nb.display.wire.details import details

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.core.intervals import range_ends
 from tfvis_nb.core.labels import natural, shown_task
+from tfvis_nb.core.time_ranges import is_time_range, range_ends
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.dataset import TraceDataset
 from tfvis_nb.dataset.levels import FOLDER
@@ -160,11 +160,12 @@ class DatasetSource:
         return [int(each) for each in array]
 
     def selection_of(self, value: Any) -> dict[str, Any] | None:
-        """Return a selection for the front end: rows, numbers of events, or a tuple of epoch times."""
+        """Return a selection for the front end: rows, numbers of events, or a time range."""
         if value is None:
             return None
-        if isinstance(value, tuple):
-            return self.range_of(*range_ends(value))
+        if is_time_range(value):
+            first = self.places.origin
+            return self.range_of(*range_ends(value, first, first + self.places.span))
         if isinstance(value, pd.DataFrame):
             value = value.index
         if not isinstance(value, list | pd.Index | pd.Series | np.ndarray):

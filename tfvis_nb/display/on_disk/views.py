@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from tfvis_nb.core.intervals import range_ends
 from tfvis_nb.display.on_disk.source import DatasetSource
 from tfvis_nb.display.shaping.views import Views
 from tfvis_nb.events import NO_STEP
@@ -42,8 +41,6 @@ class DatasetViews(Views):
 
     def drawn_selection(self, value: Any) -> dict[str, Any] | None:
         """Take the same, or what `DatasetTimeline.selection` takes."""
-        if isinstance(value, tuple):
-            return self._source.range_of(*range_ends(value))
         if isinstance(value, list) and value and isinstance(value[0], Sequence):
             value = self._numbers(value)
         return self._source.selection_of(value)

@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 
 from tfvis_nb.analysis.events.lane_order import order_lanes
+from tfvis_nb.analysis.subset import in_range
 from tfvis_nb.anonymizing.anonymized import anonymized
 from tfvis_nb.anonymizing.names import is_public
-from tfvis_nb.core.format import format_duration, format_file_size
+from tfvis_nb.core.format import format_file_size
 from tfvis_nb.core.html_export import MAX_BYTES
 from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.options import check_title, refuse_unknown
+from tfvis_nb.core.time_ranges import is_time_range, recorded_range
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.options import DEFAULTS, validate_options
@@ -21,8 +23,7 @@ from tfvis_nb.display.pages.template import framed
 from tfvis_nb.display.shaping.annotations import Annotation, drawn_annotations
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.lane_filter import check_lane_filter
-from tfvis_nb.display.shaping.selection import drawn_selection, selection_of, validate_range
-from tfvis_nb.display.shaping.subset import in_range, keep_memory, keep_waits, subset
+from tfvis_nb.display.shaping.selection import drawn_selection, selection_of
 from tfvis_nb.display.shaping.trace_views import TraceViews
 from tfvis_nb.display.shaping.tracks import checked_tracks, drawn_tracks
 from tfvis_nb.display.shaping.views import OPTIONS, Shown
@@ -62,6 +63,13 @@ def html_page(
     refuse_unknown(options, names)
     check_title(title)
     values = validate_options(options)
+    # All times are of the whole trace; those of a part count from its own first event.
+    if time_range is not None:
+        time_range = recorded_range(trace.events, time_range)
+    if is_time_range(selection):
+        selection = recorded_range(trace.events, selection)
+    if view is not None and is_time_range(view.get("selection")):
+        view = {**view, "selection": recorded_range(trace.events, view["selection"])}
     own = checked_tracks(tracks, trace)
     check_lane_filter(trace, values["lane_filter"], own)
     if view is not None:
@@ -71,7 +79,7 @@ def html_page(
         title, values, own = title or "", anonymized_options(values), {}
         trace, time_range, selection, view = _anonymized(trace, time_range, selection, view)
     if time_range is not None:
-        whole, trace = trace, in_time_range(trace, time_range)
+        whole, trace = trace, trace.between(time_range)
         selection = _in_part(whole, time_range, selection)
         outside = [name for name, track in own.items() if not track.reaches(*time_range)]
         own = {name: track for name, track in own.items() if name not in outside}
@@ -109,15 +117,15 @@ def _anonymized(trace: Trace, time_range: Any, selection: Any, view: Any) -> tup
     )
 
     def chosen(value: Any) -> Any:
-        if isinstance(value, tuple):
-            start, end = validate_range(trace.events, value)
+        if is_time_range(value):
+            start, end = value
             return (start + later, end + later)
         # Rows of tables are checked against their own trace.
         events = selection_of(trace.events, value)
         return None if events is None else events["events"]
 
     if time_range is not None:
-        start, end = validate_range(trace.events, time_range)
+        start, end = time_range
         time_range = (start + later, end + later)
     if view is not None:
         view = anonymized_options(with_lanes_of(view, trace, other))
@@ -160,23 +168,9 @@ def anonymized_options(options: dict[str, Any]) -> dict[str, Any]:
     return {**options, **emptied} | ({} if is_kept else {"lane_filter": ""})
 
 
-def in_time_range(trace: Trace, time_range: tuple[int, int]) -> Trace:
-    """Return the part of a trace that overlaps a range, with a note; ValueError if it is empty."""
-    ids = in_range(trace, *validate_range(trace.events, time_range))
-    if not len(ids):
-        raise ValueError(Text("no_event_in_range", time_range=time_range))
-    part = subset(trace, ids)
-    keep_memory(trace, part, ids)
-    keep_waits(trace, part, ids)
-    whole, origin = len(trace.events), int(trace.events["start_ns"].iloc[0])
-    ends = " to ".join(format_duration(max(end - origin, 0)) for end in time_range)
-    part.notes = [Text("part_of_run", events=len(ids), whole=whole, ends=ends), *part.notes]
-    return part
-
-
 def _in_part(trace: Trace, time_range: tuple[int, int], selection: Any) -> Any:
     """Return a selection in the part of a trace: events have other numbers there, or are not in it."""
-    chosen = None if isinstance(selection, tuple) else selection_of(trace.events, selection)
+    chosen = None if is_time_range(selection) else selection_of(trace.events, selection)
     if chosen is None:
         return selection
     return np.flatnonzero(np.isin(in_range(trace, *time_range), chosen["events"]))

@@ -15,6 +15,7 @@ from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.options import check_title
 from tfvis_nb.core.palette import CATEGORY_LABELS
 from tfvis_nb.core.prediction import is_predicted
+from tfvis_nb.core.time_ranges import TimeRange, recorded_range
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.pictures.annotations import FLAGS, annotations_svg, drawn_annotations
 from tfvis_nb.display.pictures.bars import alone, merged_boxes, wide_boxes
@@ -34,7 +35,6 @@ from tfvis_nb.display.pictures.own_tracks import Frame, names_width, tracks_heig
 from tfvis_nb.display.pictures.ruler import ticks
 from tfvis_nb.display.pictures.sizes import Size, size_of
 from tfvis_nb.display.pictures.themes import THEMES, Theme
-from tfvis_nb.display.shaping.selection import validate_range
 from tfvis_nb.display.shaping.tracks import OwnTrack, checked_tracks
 from tfvis_nb.display.wire.drawn import origin_ns
 from tfvis_nb.texts import Text
@@ -75,7 +75,7 @@ class _Entry(NamedTuple):
 def picture(
     trace: Trace,
     *,
-    time_range: tuple[int, int] | None = None,
+    time_range: TimeRange | None = None,
     lanes: str = "",
     width: Any = "16 cm",
     height: Any = None,
@@ -101,13 +101,13 @@ def picture(
         part *= 2
 
 
-def _ends(trace: Trace, time_range: tuple[int, int] | None) -> tuple[int, int]:
+def _ends(trace: Trace, time_range: TimeRange | None) -> tuple[int, int]:
     events = trace.events
     origin = origin_ns(events)
     latest = int((events["start_ns"] + events["duration_ns"]).max()) if len(events) else 1
     if time_range is None:
         return origin, latest
-    start, end = validate_range(events, time_range)
+    start, end = recorded_range(events, time_range)
     # Beyond these times differences do not fit into an int64.
     start, end = (start if start > -_FARTHEST else origin), (end if end < _FARTHEST else latest)
     if (

@@ -4,8 +4,6 @@ The front end counts nanoseconds in float64, which is exact up to 2**53: about a
 last year next to one of today, or from a file without a date, which starts in 1970, needs more.
 """
 
-from typing import Any
-
 import numpy as np
 
 from tfvis_nb.clocks.shift import records_moved
@@ -51,11 +49,9 @@ def compress_gaps(trace: Trace) -> Trace:
     )
 
 
-def shown_range(trace: Trace, shown: Trace, selection: Any) -> Any:
-    """Return a selection with its time range moved like `compress_gaps`; other selections unchanged."""
-    if shown is trace or not isinstance(selection, tuple):
-        return selection
-    return tuple(moved_time(trace, shown, time) for time in selection)
+def shown_range(trace: Trace, shown: Trace, ends: tuple[int, int]) -> tuple[int, ...]:
+    """Return a time range moved like `compress_gaps`."""
+    return ends if shown is trace else tuple(moved_time(trace, shown, time) for time in ends)
 
 
 def moved_time(trace: Trace, shown: Trace, time: int) -> int:

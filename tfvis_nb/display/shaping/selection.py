@@ -12,7 +12,8 @@ import pandas as pd
 from pandas.api.types import is_bool_dtype
 
 from tfvis_nb.analysis.events.lane_order import LaneOrder
-from tfvis_nb.core.intervals import is_inside, range_ends
+from tfvis_nb.core.intervals import is_inside
+from tfvis_nb.core.time_ranges import is_time_range, recorded_range
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.shaping.gap_compression import shown_range
 from tfvis_nb.display.wire.drawn import origin_ns
@@ -91,12 +92,12 @@ def selection_of(events: pd.DataFrame, value: Any) -> Selection | None:
     """Convert a Python user's selection to the front end's form; ValueError if it is not of this trace.
 
     `value` may be rows of `events`, or of a table with their ids in a column ``event``, such as
-    ``trace.transfers``; a boolean mask over `events`; event ids (a list, array or index); a tuple
-    ``(start_ns, end_ns)`` in epoch nanoseconds; or None.
+    ``trace.transfers``; a boolean mask over `events`; event ids (a list, array or index); a time range,
+    ``"10ms:25ms"`` or a tuple of two times; or None.
     """
     if value is None:
         return None
-    if isinstance(value, tuple):
+    if is_time_range(value):
         return _range(events, value)
     if isinstance(value, pd.DataFrame):
         ids = _ids_of_rows(events, value)
@@ -115,8 +116,9 @@ def selection_of(events: pd.DataFrame, value: Any) -> Selection | None:
 
 def drawn_selection(trace: Trace, shown: Trace, value: Any) -> Selection | None:
     """Convert what `selection_of` takes, in times of `trace`; `shown` has them as drawn."""
-    if isinstance(value, tuple):
-        return selection_of(shown.events, shown_range(trace, shown, value))
+    if is_time_range(value):
+        ends = recorded_range(trace.events, value)
+        return selection_of(shown.events, shown_range(trace, shown, ends))
     return selection_of(trace.events, value)
 
 
@@ -162,16 +164,6 @@ def _validate_ids(events: pd.DataFrame, values: Any) -> list[int]:
 
 
 def _range(events: pd.DataFrame, ends: tuple[Any, ...]) -> Selection:
-    start, end = validate_range(events, ends)
+    start, end = recorded_range(events, ends)
     origin = origin_ns(events)
     return {"start": start - origin, "end": end - origin, "lanes": None, "step": None}
-
-
-def validate_range(events: pd.DataFrame, ends: Any) -> tuple[int, int]:
-    """Return the start and end of a time range in epoch nanoseconds; ValueError if it is invalid."""
-    start, end = range_ends(ends)
-    origin = origin_ns(events)
-    last = int((events["start_ns"] + events["duration_ns"]).max()) if len(events) else 0
-    if end < origin or start > last:
-        raise ValueError(Text("range_outside", start=start, end=end, origin=origin, last=last))
-    return start, end

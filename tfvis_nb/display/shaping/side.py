@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from tfvis_nb.analysis.steps.compared_steps import ComparedSteps, Side, compared_steps
+from tfvis_nb.analysis.subset import beside_steps, edges_in_steps, no_such_step, subset
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace, replaced
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
-from tfvis_nb.display.shaping.subset import edges_in_steps, subset
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
@@ -74,20 +74,9 @@ def compared(source: Side, step: int | None, title: str | None = None) -> Compar
         return Compared(whole, None, trace, np.arange(len(trace.events)), name)
     steps = trace.steps[trace.steps["step"] == step]
     if step == NO_STEP or steps.empty:
-        numbers = trace.steps.loc[trace.steps["step"] != NO_STEP, "step"]
-        there = (
-            Text("steps_there", first=numbers.min(), last=numbers.max())
-            if len(numbers)
-            else Text("no_steps_there")
-        )
-        raise ValueError(Text("no_such_step", step=step, there=there))
-    start = trace.events["start_ns"].to_numpy(np.int64)
-    number = trace.events["step"].to_numpy(np.int64)
-    first, last = int(steps["start_ns"].iloc[0]), int(steps["end_ns"].iloc[0])
-    # Longer events would make the step longer than in tables.
-    end = start + trace.events["duration_ns"].to_numpy(np.int64)
-    loose = (number == NO_STEP) & (start >= first) & (start < last) & (end <= last)
-    ids = np.flatnonzero((number == step) | loose)
+        raise ValueError(no_such_step(trace, step))
+    loose = beside_steps(trace, steps)
+    ids = np.flatnonzero((trace.events["step"].to_numpy() == step) | loose)
     shown = subset(trace, ids, edges_in_steps(trace, np.array([step])))
     # Events outside any step belong to this single step here.
     shown = _of_one_step(shown, step, trace.step_labels.get(step, ""), int(loose.sum()))

@@ -123,8 +123,8 @@ class TimelineWidget(TrackedTimeline, PictureExport):
         """The selected rows of ``trace.events``; for a selected time range, those that overlap it.
 
         Set it to rows of ``trace.events`` or ``trace.transfers``, a boolean mask over
-        ``trace.events``, a list of event ids, a tuple ``(start_ns, end_ns)`` in epoch
-        nanoseconds, or None.
+        ``trace.events``, a list of event ids, a time range such as ``"10ms:25ms"`` or a tuple
+        ``(start_ns, end_ns)`` in epoch nanoseconds, or None.
         """
         rows = selected_rows(self._shown.events, self._lanes, self._selection)
         return rows if self._shown is self._trace else self._trace.events.loc[rows.index]

@@ -1,4 +1,12 @@
-"""A trace with some events of another, which keeps results computed for the whole trace."""
+"""A trace with some events of another, which keeps results computed for the whole trace.
+
+`tfvis_nb.Trace.between` and ``trace[3]`` make one.
+"""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,10 +17,15 @@ from tfvis_nb.analysis.memory.from_run_metadata import NEVER
 from tfvis_nb.analysis.memory.memory_usage import curve_numbers
 from tfvis_nb.core.annotations import carried
 from tfvis_nb.core.counters import within
+from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.intervals import is_inside
+from tfvis_nb.core.metadata import GC_PAUSES, LIVE_AT_FAILURE, OUT_OF_MEMORY, PYTHON_SAMPLES, Metadata
 from tfvis_nb.core.nested_columns import FLOWS_IN, FLOWS_OUT, GRAPH_INPUTS, LINKS
 from tfvis_nb.core.search_sorted import distinct_numbers
+from tfvis_nb.core.time_ranges import TimeRange, recorded_range
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
+from tfvis_nb.texts import Text
 
 
 def subset(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> Trace:
@@ -28,9 +41,10 @@ def subset(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> 
         run_metadata=trace.run_metadata,
         notes=trace.notes,
         title=trace.title,
+        step_labels=_labels(trace, ids),
         clock_bounds=trace.clock_bounds,
         stacks=trace.stacks,
-        metadata=trace.metadata,
+        metadata=_metadata(trace, ids),
         recorded_counters=_counters(trace, ids),
         programs=trace.programs,
     )
@@ -44,6 +58,126 @@ def subset(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> 
     if (kinds == "collective").any():
         part.collective_waits = _rows_of(ids, trace.collective_waits)
     return part
+
+
+def between(trace: Trace, time_range: TimeRange) -> Trace:
+    """Return the events that overlap a time range; ValueError if there are none."""
+    events = trace.events
+    ends = recorded_range(events, time_range)
+    ids = in_range(trace, *ends)
+    if not len(ids):
+        raise ValueError(Text("no_event_in_range", time_range=time_range))
+    part = subset(trace, ids)
+    keep_memory(trace, part, ids)
+    keep_waits(trace, part, ids)
+    origin = int(events["start_ns"].iloc[0])
+    shown = " to ".join(format_duration(max(end - origin, 0)) for end in ends)
+    note = Text("part_of_run", events=len(ids), whole=len(events), ends=shown)
+    part.notes = [note, *part.notes]
+    return part
+
+
+def of_steps(trace: Trace, steps: Any) -> Trace:
+    """Return a step, or the steps of a slice; IndexError lists the steps if there is no such one."""
+    numbers = trace.steps["step"].to_numpy(np.int64)
+    numbers = numbers[numbers != NO_STEP]
+    chosen = numbers[_are_chosen(numbers, steps)]
+    if not len(chosen):
+        raise IndexError(no_such_step(trace, _slice_text(steps) if isinstance(steps, slice) else steps))
+    steps_of = _of_steps(trace.steps, chosen)
+    ids = np.flatnonzero(np.isin(trace.events["step"].to_numpy(), chosen) | beside_steps(trace, steps_of))
+    part = subset(trace, ids)
+    # A step starts when the device has done the work of earlier ones, which the part does not have.
+    beside = part.steps[part.steps["step"] == NO_STEP]
+    part.steps = pd.concat([beside, steps_of], ignore_index=True)
+    keep_memory(trace, part, ids)
+    keep_waits(trace, part, ids)
+    part.idle_gaps = _of_steps(part.idle_gaps, chosen)
+    note = Text("steps_of_run", steps=len(chosen), whole=len(numbers), events=len(ids))
+    part.notes = [note, *part.notes]
+    return part
+
+
+def no_such_step(trace: Trace, step: object) -> Text:
+    """Return an error's text, with the steps that a trace has."""
+    numbers = trace.steps.loc[trace.steps["step"] != NO_STEP, "step"]
+    there = (
+        Text("steps_there", first=numbers.min(), last=numbers.max())
+        if len(numbers)
+        else Text("no_steps_there")
+    )
+    return Text("no_such_step", step=step, there=there)
+
+
+def beside_steps(trace: Trace, steps: pd.DataFrame) -> np.ndarray:
+    """Mark the events outside any step that start and end during one of `steps`, such as its input.
+
+    Longer events would make the step longer than in tables.
+    """
+    start = trace.events["start_ns"].to_numpy(np.int64)
+    end = start + trace.events["duration_ns"].to_numpy(np.int64)
+    found = np.zeros(len(start), bool)
+    for first, last in steps[["start_ns", "end_ns"]].itertuples(index=False, name=None):
+        found |= (start >= first) & (start < last) & (end <= last)
+    found &= trace.events["step"].to_numpy() == NO_STEP
+    return found
+
+
+def _are_chosen(numbers: np.ndarray, steps: Any) -> np.ndarray:
+    if not isinstance(steps, slice):
+        return np.isin(numbers, _step(steps))
+    by = 1 if steps.step is None else _step(steps.step)
+    first = 0 if steps.start is None else _step(steps.start)
+    last = int(numbers.max(initial=first)) + 1 if steps.stop is None else _step(steps.stop)
+    if by < 1 or min(first, last) < 0:
+        raise IndexError(Text("step_slice", steps=_slice_text(steps)))
+    return np.isin(numbers, np.arange(first, min(last, int(numbers.max(initial=0)) + 1), by))
+
+
+def _step(value: Any) -> int:
+    try:
+        if not isinstance(value, bool | np.bool):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise TypeError(Text("no_step_or_slice", value=value))
+
+
+def _slice_text(steps: slice) -> str:
+    ends = ("" if end is None else str(end) for end in (steps.start, steps.stop))
+    return ":".join(ends) + ("" if steps.step is None else f":{steps.step}")
+
+
+def _of_steps(table: pd.DataFrame, steps: np.ndarray) -> pd.DataFrame:
+    return table[table["step"].isin(steps)].reset_index(drop=True)
+
+
+def _metadata(trace: Trace, ids: np.ndarray) -> Metadata:
+    """Return the metadata of a part: without samples, pauses and a failed allocation at other times."""
+    found = dict(trace.metadata)
+    if not len(ids):
+        return found
+    events = trace.events.take(ids)
+    start, end = _span(events)
+    # Python's own work before the first event and after the last one belongs to the ends of the trace.
+    is_first, is_last = ids[0] == 0, end == _span(trace.events)[1]
+    for subject in (PYTHON_SAMPLES, GC_PAUSES, OUT_OF_MEMORY):
+        if subject not in found:
+            continue
+        time = found[subject]["time_ns"]
+        until = time + found[subject]["duration_ns"].fillna(0) if subject == GC_PAUSES else time
+        inside = ((until >= start) | is_first) & ((time <= end) | is_last)
+        found[subject] = found[subject][inside.fillna(True)].reset_index(drop=True)
+    if OUT_OF_MEMORY in found and found[OUT_OF_MEMORY].empty:
+        del found[OUT_OF_MEMORY]
+        found.pop(LIVE_AT_FAILURE, None)
+    return found
+
+
+def _labels(trace: Trace, ids: np.ndarray) -> dict[int, str]:
+    """Return the labels of the steps of events."""
+    steps = set(distinct_numbers(trace.events["step"].to_numpy()[ids]).tolist())
+    return {step: label for step, label in trace.step_labels.items() if step in steps}
 
 
 def ends_within(ids: np.ndarray, links: pd.DataFrame) -> pd.DataFrame:
