@@ -53,7 +53,7 @@ export function mountPanels(
     if (message.kind !== "select") return;
     const { start, events = [] } = message;
     // The timeline does not send back the events of a range that it was given.
-    draw(start === undefined || events.length > 0 ? { events } : { events, isRange: true, inRange: null });
+    draw({ events, isRange: start !== undefined && events.length === 0, inRange: null });
   };
   draw({});
   publish({ kind: "ask" });

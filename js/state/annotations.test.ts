@@ -31,8 +31,10 @@ function made() {
 it("is about the selection, else the measured interval, else the time at the pointer", () => {
   const { store } = made();
   expect(draftOf(store)).toBeNull();
+  store.setHover(null, 150.4);
+  expect(draftOf(store)).toMatchObject({ kind: "mark", start: 150, end: 150, lanes: null });
   store.setHover(null, 250.4);
-  expect(draftOf(store)).toMatchObject({ kind: "mark", start: 190, end: 190, lanes: null });
+  expect(draftOf(store)).toBeNull();
   store.setMarks([{ start: 5, end: 9, kept: true }]);
   expect(draftOf(store)).toMatchObject({ kind: "mark", start: 5, end: 9 });
   store.select({ events: [1] });

@@ -67,10 +67,10 @@ function ofTime(store: Store): Place | null {
   if (store.aligned) return null;
   const mark =
     store.marks.at(-1) ?? (store.cursor === null ? null : { start: store.cursor, end: store.cursor });
-  if (!mark) return null;
-  const [start, end] = [mark.start, mark.end].map((time) =>
-    Math.min(Math.max(Math.round(time), 0), store.run.span),
-  );
+  const { span } = store.run;
+  // Beside a longer trace, the axis goes on after the end of this one.
+  if (!mark || mark.start > span || mark.end < 0) return null;
+  const [start, end] = [mark.start, mark.end].map((time) => Math.min(Math.max(Math.round(time), 0), span));
   return { kind: "mark", start, end, lanes: null, event: null };
 }
 

@@ -89,8 +89,16 @@ def test_the_frames_of_a_flame_graph_and_the_timeline_find_each_other(
     panel.get_by_role("combobox", name="Direction").select_option("Bottom-up")
     expect(frames.first).to_have_accessible_name(re.compile("^All: "))
     expect(marked).to_have_count(1)
-    # Of one step, the graph is that step's.
+    # The figures below the graph are those of the graph shown.
     panel.get_by_role("combobox", name="Direction").select_option("Top-down")
+    frame.hover()
+    figures = panel.locator(".flame-info")
+    expect(figures).to_contain_text(f"{largest['frame']}: ")
+    panel.get_by_role("combobox", name="Time").select_option("Host time")
+    name = frames.first.get_attribute("aria-label") or ""
+    expect(figures).to_have_text(name.removeprefix("All: "))
+    panel.get_by_role("combobox", name="Time").select_option("Device time")
+    # Of one step, the graph is that step's.
     total = frames.first.get_attribute("aria-label")
     shown.timeline.host.get_by_role("combobox", name="Step").select_option(index=2)
     expect(frames.first).not_to_have_attribute("aria-label", total or "")
@@ -148,6 +156,14 @@ def test_a_flame_graph_covers_the_selected_range(exported_dashboard: OpenDashboa
     assert inside[selected].all()
     shown.timeline.clear()
     expect(first).to_have_attribute("aria-label", whole)
+    # An event chosen in a table is no range.
+    note = shown.panels.get_by_text("A range is selected.")
+    shown.timeline.host.evaluate(
+        "(host) => host.tfvis.store.select({ start: 2e6, end: 4e6, lanes: null, step: null })"
+    )
+    expect(note).to_be_visible()
+    shown.table("Ops", "By kernel").get_by_role("row").nth(1).get_by_role("button").first.click()
+    expect(note).to_have_count(0)
 
 
 def test_a_gap_is_shown_on_its_device(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:

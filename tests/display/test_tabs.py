@@ -142,6 +142,30 @@ def test_rows_are_where_the_timeline_has_them(trace: Trace) -> None:
         assert (zoom["start"], zoom["end"] - zoom["start"]) == (start, took)
 
 
+def test_rows_of_device_time_select_their_kernels(data: Path) -> None:
+    trace = real_trace(data / "gpu_tf218_function.xplane.pb.xz")
+    by_op = next(block for block in tables(tab(trace, "Ops")) if block["title"] == "By op type")
+    on_device = {"kernel", "memcpy", "memset"}
+    for op, kind, count, zoom in zip(
+        column(by_op, "op"), column(by_op, "kind"), column(by_op, "count"), by_op["zoom"], strict=True
+    ):
+        events = trace.events.loc[zoom["events"]]
+        assert set(events["op"]) == {op}
+        assert set(events["kind"]) == {kind}
+        assert len(events) == (min(count, 200) if kind in on_device else 1)
+    trace = real_trace(data / "gpu_tf221_mlp.pb.xz")
+    layers = next(block for block in tables(tab(trace, "Layers")) if block["title"] == "By layer and phase")
+    ran = [
+        (time, trace.events.loc[zoom["events"]])
+        for time, zoom in zip(column(layers, "device_ns"), layers["zoom"], strict=True)
+        if time
+    ]
+    assert ran
+    for time, events in ran:
+        assert set(events["kind"]) <= on_device
+        assert len(events) == 200 or events["duration_ns"].sum() == time
+
+
 def test_histograms_name_the_events_of_their_rows(data: Path) -> None:
     trace = real_trace(data / "gpu_tf218_function.xplane.pb.xz")
     for block in tables(in_json(tab(trace, "Ops")))[:2]:

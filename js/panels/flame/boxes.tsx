@@ -1,6 +1,6 @@
 /** The frames of a flame graph as rows of buttons. */
 
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { LinkMessage } from "../../host/channel";
 import { formatDuration, formatPercent } from "../../model/format/units";
 import { readable, shadesOf } from "../../model/paint/palette";
@@ -41,6 +41,9 @@ export function Boxes(props: BoxesProps) {
     boxes.findIndex(({ frame }) => frame.id === current),
     0,
   );
+  useLayoutEffect(() => {
+    if (info.current) info.current.textContent = figures(boxes[stop]);
+  }, [root]);
   const figures = (box: Box) => figuresOf(box, root, isInverted);
   const onKeyDown = (event: KeyboardEvent) => {
     const at = Number((event.target as HTMLElement).dataset.box ?? stop);
@@ -94,9 +97,7 @@ export function Boxes(props: BoxesProps) {
           </button>
         ))}
       </div>
-      <p class="flame-info" ref={info} aria-hidden="true">
-        {figures(boxes[stop])}
-      </p>
+      <p class="flame-info" ref={info} aria-hidden="true" />
     </>
   );
 }

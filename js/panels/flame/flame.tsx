@@ -53,8 +53,10 @@ export function Flame({ block, step, inRange, selected, publish }: FlameProps) {
   const frames = useMemo(() => new Map(root ? within(root).map((each) => [each.id, each]) : []), [root]);
   const found = useMemo(() => (root && text ? search(root, text) : null), [root, text]);
   useEffect(() => {
-    if (selected.length !== 1) return;
-    const frame = [...frames.values()].find((each) => each.events.includes(selected[0]));
+    if (!selected.length) return;
+    const frame = [...frames.values()].find(
+      ({ events }) => events.includes(selected[0]) && selected.every((event) => events.includes(event)),
+    );
     if (!frame) return;
     setCurrent(frame.id);
     const enlarged = frames.get(zoomed);

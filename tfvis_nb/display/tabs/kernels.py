@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import numpy as np
+
 from tfvis_nb.analysis.hardware import roofline
 from tfvis_nb.analysis.hardware.kernels import FIGURES as KERNEL_FIGURES
 from tfvis_nb.analysis.programs import hlo_ops
@@ -18,7 +20,7 @@ _ROOFLINE = (
 )
 
 _KERNELS = (
-    "A click shows the longest run. trace.kernels also has registers, shared memory, grid and block. Limits"
+    "A click selects its runs. trace.kernels also has registers, shared memory, grid and block. Limits"
     " and waves need the model of the GPU, which only profiles have; operations need the shapes of tensors,"
     " which RunMetadata and profiles recorded with shapes=True have."
 )
@@ -65,7 +67,7 @@ def _kernels(trace: Trace) -> list[dict[str, Any]]:
             rows,
             columns,
             definition=_KERNELS,
-            zoom=ZoomTargets(trace).of_events(rows["longest"]),
+            zoom=ZoomTargets(trace).of_device_events(rows["longest"], _runs(trace)),
             light="op",
             bar="total_ns",
             colours=["device_compute"] * len(rows),
@@ -73,6 +75,11 @@ def _kernels(trace: Trace) -> list[dict[str, Any]]:
             order="longest",
         )
     ]
+
+
+def _runs(trace: Trace) -> np.ndarray:
+    """Return the number of the kernel that each event is a run of."""
+    return trace.events.groupby(["name", "op", "kind"], observed=True, dropna=False).ngroup().to_numpy()
 
 
 def _instructions(trace: Trace) -> list[dict[str, Any]]:

@@ -2,8 +2,12 @@
 
 from typing import Any
 
+import numpy as np
+import pandas as pd
+
 from tfvis_nb.analysis.steps import layers
 from tfvis_nb.analysis.unavailable import NONE, why_not
+from tfvis_nb.core.stacks import PHASES
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, figures, table
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
@@ -43,11 +47,17 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
             "By layer and phase",
             rows,
             columns,
-            definition="Click a row to see the longest event.",
-            zoom=ZoomTargets(trace).of_events(rows["longest"].head(MOST_ROWS)) if len(rows) else [],
+            definition="Click a row to select its events on the device, or to see the longest one.",
+            zoom=_zoom(trace, rows["longest"].head(MOST_ROWS)) if len(rows) else [],
             bar=bar,
             colours=["device_compute" if bar == "device_ns" else "host_compute"] * min(len(rows), MOST_ROWS),
             reason=reason,
             order="largest",
         )
     ]
+
+
+def _zoom(trace: Trace, longest: pd.Series) -> list[dict[str, Any] | None]:
+    layer, phase = layers.event_layers(trace)
+    group = np.asarray(layer.indices).astype(np.int64) * (len(PHASES) + 1) + phase + 1
+    return ZoomTargets(trace).of_device_events(longest, group)

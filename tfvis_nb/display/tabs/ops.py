@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
+from tfvis_nb.analysis.events.locations import locations
 from tfvis_nb.analysis.steps import cpu_ops_between_kernels, distributions, op_statistics, scope_tree
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.trace import Trace
@@ -56,10 +58,11 @@ def _statistics(trace: Trace, by: str, title: str) -> dict[str, Any]:
     # The largest of each side first, no matter which side has more.
     rows = found.sort_values("self_ns", ascending=False, kind="stable", na_position="last")
     longest = rows["longest"].head(MOST_ROWS)
-    zoom = [] if why_not(found) else ZoomTargets(trace).of_events(longest)
+    zoom = [] if why_not(found) else ZoomTargets(trace).of_device_events(longest, _groups(trace, by))
     colours = [] if why_not(found) else _colours(trace, rows.head(MOST_ROWS))
     definition = (
-        "The colour of a bar is the activity of the longest event. Click a row to see that event. Durations:"
+        "The colour of a bar is the activity of the longest event. Click a row to select its events on the"
+        " device, or to see its longest one on the host. Durations:"
         " how many events took how long, from the shortest to the longest on a logarithmic axis. Click a bar"
         " there to select its events."
     )
@@ -76,6 +79,12 @@ def _statistics(trace: Trace, by: str, title: str) -> dict[str, Any]:
         reason=why_not(found),
         order="largest",
     ) | {"histograms": histograms}
+
+
+def _groups(trace: Trace, by: str) -> np.ndarray:
+    """Return the number of the row of each event."""
+    events = trace.events.assign(side=locations(trace.events))
+    return events.groupby([by, "kind", "side"], observed=True, dropna=False).ngroup().to_numpy()
 
 
 def _histograms(trace: Trace, by: str, longest: pd.Series) -> list[dict[str, Any]]:

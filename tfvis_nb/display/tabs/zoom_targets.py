@@ -7,12 +7,15 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.lane_order import order_lanes
+from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.core.trace import Trace
 
 _ROOM = 2
 """Context before and after an event, as a multiple of its length."""
 _LEAST_NS = 400
 """Minimum context, for very short events."""
+_MOST_SELECTED = 200
+"""Maximum events that a row selects, because every page holds their numbers."""
 
 
 class ZoomTargets:
@@ -28,6 +31,27 @@ class ZoomTargets:
     def of_events(self, events: Iterable[Any]) -> list[dict[str, Any] | None]:
         """Return the position of each event, with some context; none for NA or -1."""
         return [None if pd.isna(event) or event < 0 else self._of_event(int(event)) for event in events]
+
+    def of_device_events(self, longest: Iterable[int], group: np.ndarray) -> list[dict[str, Any] | None]:
+        """Return the position of the longest event on a device in each event's group, with the others.
+
+        `group` numbers the group of each event of the trace. If no event of a group ran on a device, its
+        position is that of the event given.
+        """
+        events = self._trace.events
+        on_device = np.flatnonzero(locations(events) == LOCATIONS.index("device"))
+        by_length = on_device[np.argsort(-events["duration_ns"].to_numpy()[on_device], kind="stable")]
+        found: dict[int, list[int]] = {}
+        wanted = {int(group[event]) for event in longest}
+        for event, number in zip(by_length.tolist(), group[by_length].tolist(), strict=True):
+            if number in wanted and len(listed := found.setdefault(number, [])) < _MOST_SELECTED:
+                listed.append(event)
+        return [
+            self._of_event(listed[0]) | {"events": listed}
+            if (listed := found.get(int(group[event])))
+            else self._of_event(int(event))
+            for event in longest
+        ]
 
     def _of_event(self, event: int) -> dict[str, Any]:
         start, end = int(self._start[event]) - self.origin, int(self._end[event]) - self.origin
