@@ -162,7 +162,7 @@ def test_a_flame_graph_covers_the_selected_range(exported_dashboard: OpenDashboa
         "(host) => host.tfvis.store.select({ start: 2e6, end: 4e6, lanes: null, step: null })"
     )
     expect(note).to_be_visible()
-    shown.table("Ops", "By kernel").get_by_role("row").nth(1).get_by_role("button").first.click()
+    shown.table("Kernels", "By kernel").get_by_role("row").nth(1).get_by_role("button").first.click()
     expect(note).to_have_count(0)
 
 
