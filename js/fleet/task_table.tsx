@@ -4,7 +4,7 @@ import { useMemo, useState } from "preact/hooks";
 import { type Cell, type Grid, type Metric, stepText, type Values } from "../model/fleet/grid";
 import { spreadOfTasks } from "../model/fleet/spread";
 import { formatCell } from "../model/format/column_units";
-import { csvText, markdownText } from "../model/format/table_text";
+import { markdownText } from "../model/format/table_text";
 import { CopyTable } from "../ui/copy_table";
 import { moveAmongRows } from "../ui/row_keys";
 import { type Order, sortRows } from "../ui/sort";
@@ -50,11 +50,11 @@ export function TaskTable({ grid, metric, values, choose, open }: TaskTableProps
     choose(cell);
     open(cell);
   };
-  const csv = () =>
-    csvText(
+  const data = () =>
+    [
       ["task", ...stepHeads(grid)],
       tasks.map((task) => [grid.tasks[task], ...row(grid, values, task)]),
-    );
+    ] as const;
   const markdown = () =>
     markdownText(
       HEADS.map(({ title }) => title),
@@ -65,7 +65,7 @@ export function TaskTable({ grid, metric, values, choose, open }: TaskTableProps
     <section class="block task-table">
       <header>
         <h3>{`${metric.label} by task`}</h3>
-        <CopyTable name={`${metric.label} by task`} {...{ csv, markdown }} />
+        <CopyTable name={`${metric.label} by task`} {...{ data, markdown }} />
       </header>
       <div
         class="rows"

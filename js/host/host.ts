@@ -5,6 +5,7 @@
  */
 
 import type { Annotation } from "../model/annotations";
+import type { By } from "../model/search/range_statistics";
 import type { Selection } from "../model/types";
 import type { NamedView, SavedView, View } from "../model/view";
 import type { OwnTrack } from "../model/wire/own_tracks";
@@ -64,7 +65,7 @@ export type Question =
       end: number;
       lanes: number[] | null;
       step: number | null;
-      by: "op" | "name";
+      by: By;
     };
 
 /** JSON, whose form depends on the question, and the bytes that go with it. */

@@ -111,6 +111,7 @@ export class Pointer {
       store.setViewport(pan(drag.view, delta, store.bounds), `pan ${this.#gesture}`);
       store.scrollTo(store.scroll - event.movementY);
     } else {
+      store.isDragged = true;
       store.select(this.#range(drag, x, y, event.altKey && drag.mode === "select"));
     }
     store.setHover(null, timeAt(store.viewport, x, store.width));
@@ -211,6 +212,7 @@ export class Pointer {
 
   #cancel(): void {
     this.#drag = null;
+    if (this.store.isDragged) this.store.setPanel({ isDragged: false });
     this.element.classList.remove("panning");
   }
 

@@ -23,7 +23,7 @@ import {
 import { deviceLocation, laneLabel, laneName, matchesLane, taskLabel } from "./lanes/labels";
 import { packLanes } from "./lod/rows";
 import { parseQuery } from "./search/query";
-import { rangeStatistics } from "./search/range_statistics";
+import { type By, rangeStatistics } from "./search/range_statistics";
 import { search } from "./search/search";
 import type { Details } from "./wire/details";
 import { CATEGORIES, makeDrawn, makeLane, makeStrings } from "./wire/testing/synthetic";
@@ -140,11 +140,13 @@ describe("the events", () => {
     },
   );
 
-  type Asked = { start: number; end: number; lanes: string[] | null; step: number | null; by: "op" | "name" };
+  type Asked = { start: number; end: number; lanes: string[] | null; step: number | null; by: By };
 
   it.each(made.ranges as unknown as [Asked, object][])("of %j are summed up", (asked, expected) => {
     const chosen = asked.lanes && [...lanes.keys()].filter((id) => asked.lanes?.includes(lanes[id].lane));
-    const { rows, ...sums } = rangeStatistics(drawn, { ...asked, lanes: chosen }, asked.by);
+    const { rows, ...sums } = rangeStatistics(drawn, { ...asked, lanes: chosen }, asked.by, (id) =>
+      events[id].code?.[1] ? events[id].code.join(":") : "",
+    );
     const named = rows.map((row) => ({ ...row, category: CATEGORIES[row.category] }));
     expect({ ...sums, rows: named }).toEqual(expected);
   });

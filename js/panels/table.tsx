@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useId, useMemo, useState } from "preact/hooks";
 import type { LinkMessage } from "../host/channel";
 import { formatCell } from "../model/format/column_units";
-import { csvText, markdownText } from "../model/format/table_text";
+import { markdownText } from "../model/format/table_text";
 import { scopesToTell } from "../model/lanes/event_text";
 import { BlockHead, CannotSay } from "../ui/block_head";
 import { CopyTable } from "../ui/copy_table";
@@ -31,11 +31,7 @@ export function TableOf({ block, step, publish }: TableProps) {
   const { shown, marked } = useMemo(() => rowsOfStep(block, step), [block, step]);
   const note = rowsNote(block, shown.length, step);
   const some = () => shown.map((index) => rows[index]);
-  const csv = () =>
-    csvText(
-      columns.map(({ name }) => name),
-      some(),
-    );
+  const data = () => [columns.map(({ name }) => name), some()] as const;
   const markdown = () =>
     markdownText(
       columns.map(({ label }) => label),
@@ -45,7 +41,7 @@ export function TableOf({ block, step, publish }: TableProps) {
   return (
     <section class="block table" data-wide={isWide(columns) || block.bar !== null || undefined}>
       <BlockHead title={title} definition={block.definition}>
-        {shown.length > 0 && <CopyTable name={title} {...{ csv, markdown }} />}
+        {shown.length > 0 && <CopyTable name={title} {...{ data, markdown }} />}
       </BlockHead>
       {block.cannot_say ? (
         <CannotSay reason={block.cannot_say} />

@@ -1,7 +1,7 @@
 /** Queries for data of a trace that is not in the browser. */
 
 import type { SameName } from "../model/lod/exact_events";
-import type { RangeSelection, RangeStatistics } from "../model/search/range_statistics";
+import type { By, RangeSelection, RangeStatistics } from "../model/search/range_statistics";
 import type { Matches } from "../model/search/search";
 
 export interface KernelQueries {
@@ -12,7 +12,7 @@ export interface KernelQueries {
   /** The events with the name of the one selected, by its index; null while they are not known. */
   sameName(entry: number): SameName | null;
   /** Null when there is no answer. */
-  statistics(range: RangeSelection, by: "op" | "name"): Promise<RangeStatistics | null>;
+  statistics(range: RangeSelection, by: By): Promise<RangeStatistics | null>;
 }
 
 /** Shown in the status line: the current activity, and its progress (0 to 1) if known. */

@@ -6,7 +6,7 @@ import { exactEntries, type SameName, SparseDetails, type WholeNumbers } from ".
 import { entryOfEvent, eventAt } from "../model/lod/merged";
 import { type Window, wantedWindow } from "../model/lod/next_window";
 import { compose, concatColumns, type Outline, type OutlinePart } from "../model/lod/outline";
-import type { RangeSelection, RangeStatistics } from "../model/search/range_statistics";
+import type { By, RangeSelection, RangeStatistics } from "../model/search/range_statistics";
 import type { Matches } from "../model/search/search";
 import { readCode } from "../model/wire/code";
 import { type Container, openContainer, stringsIn } from "../model/wire/container";
@@ -84,7 +84,7 @@ export class LargeTrace implements KernelQueries {
     return isSelected ? (this.#same?.same ?? null) : null;
   }
 
-  async statistics(range: RangeSelection, by: "op" | "name"): Promise<RangeStatistics | null> {
+  async statistics(range: RangeSelection, by: By): Promise<RangeStatistics | null> {
     const { start, end, lanes, step } = range;
     const answer = await this.requests.ask({ kind: "statistics", start, end, lanes, step, by });
     return answer?.answer as RangeStatistics | null;

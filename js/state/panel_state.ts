@@ -1,6 +1,7 @@
 /** The contents of the details and the help, and whether they are open. */
 
 import type { Annotation } from "../model/annotations";
+import type { By } from "../model/search/range_statistics";
 import type { Place } from "../model/wire/code";
 import { HoverAndMarks } from "./hover_and_marks";
 
@@ -15,7 +16,9 @@ export interface Menu {
 interface Panels {
   panelOpen: boolean;
   helpOpen: boolean;
-  statisticsBy: "op" | "name";
+  statisticsBy: By;
+  tableOpen: boolean;
+  isDragged: boolean;
   menu: Menu | null;
   isAskedForNotes: boolean;
   isAskedForAnnotations: boolean;
@@ -30,7 +33,11 @@ interface Panels {
 export class PanelState extends HoverAndMarks {
   panelOpen = true;
   helpOpen = false;
-  statisticsBy: "op" | "name" = "op";
+  /** What the table of a selected range sums up by, and whether it is shown. */
+  statisticsBy: By = "op";
+  tableOpen = true;
+  /** Whether a range is being dragged: a table that opens would move the lanes away. */
+  isDragged = false;
   menu: Menu | null = null;
   /** Whether the notes are to come into view, until they do. */
   isAskedForNotes = false;

@@ -1,19 +1,21 @@
-/** A button that copies a table: as CSV with exact figures, or as Markdown as it is shown. */
+/** A button that copies a table: with exact figures as a DataFrame or CSV, or as Markdown as it is shown. */
 
 import { useEffect, useState } from "preact/hooks";
+import { csvText, type Field, frameText } from "../model/format/table_text";
 import { copied } from "./clipboard";
 import { Popover } from "./popover";
 
 interface CopyTableProps {
   /** Name of the table. */
   name: string;
-  csv: () => string;
+  /** Heads and rows. */
+  data: () => readonly [readonly string[], readonly (readonly Field[])[]];
   markdown: () => string;
 }
 
 const SAID_MS = 2000;
 
-export function CopyTable({ name, csv, markdown }: CopyTableProps) {
+export function CopyTable({ name, data, markdown }: CopyTableProps) {
   const [said, setSaid] = useState("");
   useEffect(() => {
     if (!said) return;
@@ -24,17 +26,21 @@ export function CopyTable({ name, csv, markdown }: CopyTableProps) {
     close();
     copied(text).then(setSaid);
   };
+  const forms: [string, () => string][] = [
+    ["as a DataFrame", () => frameText(...data())],
+    ["as CSV", () => csvText(...data())],
+    ["as Markdown", markdown],
+  ];
   return (
     <div class="copy">
       <Popover text={said || "Copy"} label={`Copy: ${name}`} kind="menu" name={`Copy: ${name}`}>
         {(close) => (
           <>
-            <button type="button" role="menuitem" onClick={() => copy(csv(), close)}>
-              as CSV
-            </button>
-            <button type="button" role="menuitem" onClick={() => copy(markdown(), close)}>
-              as Markdown
-            </button>
+            {forms.map(([form, text]) => (
+              <button key={form} type="button" role="menuitem" onClick={() => copy(text(), close)}>
+                {form}
+              </button>
+            ))}
           </>
         )}
       </Popover>

@@ -10,7 +10,7 @@ interface SortableHead<Column> {
   title: string;
   class?: string;
   /** Explains the column, in a title or, at more length, in a tip (see tooltips.ts). */
-  hint?: string;
+  hint?: string | undefined;
   definition?: string;
   /** Texts are sorted from A, figures from the largest. */
   isText?: boolean;
@@ -32,8 +32,6 @@ interface TableProps<Column> {
   heads: readonly ColumnHead<Column>[];
   order: Order<Column> | null;
   setOrder: (order: Order<Column>) => void;
-  /** Whether the first column stands in lines of its own, over all others. */
-  isFirstAbove?: boolean;
   /** Attributes of the table. */
   table: Record<string, unknown>;
   /** Its bodies. */
@@ -41,28 +39,21 @@ interface TableProps<Column> {
 }
 
 export function Table<Column extends string | number>(props: TableProps<Column>) {
-  const { heads, order, setOrder, isFirstAbove, table, children } = props;
-  const lines = isFirstAbove ? [heads.slice(0, 1), heads.slice(1)] : [heads];
+  const { heads, order, setOrder, table, children } = props;
   return (
     <table {...table}>
       <thead>
-        {lines.map((line, at) => (
-          <tr key={at}>
-            {line.map((head) =>
-              head.isFixed ? (
-                <th key={head.column} scope="col" class={head.class}>
-                  {head.isUnseen ? <span class="visually-hidden">{head.title}</span> : head.title}
-                </th>
-              ) : (
-                <SortHead
-                  key={head.column}
-                  span={at < lines.length - 1 ? heads.length - 1 : 1}
-                  {...{ head, order, setOrder }}
-                />
-              ),
-            )}
-          </tr>
-        ))}
+        <tr>
+          {heads.map((head) =>
+            head.isFixed ? (
+              <th key={head.column} scope="col" class={head.class}>
+                {head.isUnseen ? <span class="visually-hidden">{head.title}</span> : head.title}
+              </th>
+            ) : (
+              <SortHead key={head.column} {...{ head, order, setOrder }} />
+            ),
+          )}
+        </tr>
       </thead>
       {children}
     </table>
@@ -70,24 +61,17 @@ export function Table<Column extends string | number>(props: TableProps<Column>)
 }
 
 interface SortHeadProps<Column> {
-  /** How many columns it is over. */
-  span: number;
   head: SortableHead<Column>;
   order: Order<Column> | null;
   setOrder: (order: Order<Column>) => void;
 }
 
-function SortHead<Column>({ head, span, order, setOrder }: SortHeadProps<Column>) {
+function SortHead<Column>({ head, order, setOrder }: SortHeadProps<Column>) {
   const id = useId();
   const { column, title, hint, definition, isText = false } = head;
   const direction = order?.column === column ? (order.up ? "ascending" : "descending") : "none";
   return (
-    <th
-      scope={span > 1 ? "colgroup" : "col"}
-      colSpan={span > 1 ? span : undefined}
-      class={head.class}
-      aria-sort={direction}
-    >
+    <th scope="col" class={head.class} aria-sort={direction}>
       <button
         type="button"
         title={hint}

@@ -5,6 +5,7 @@ import type { Actions } from "../input/actions";
 import type { Store } from "../state/store";
 import { CodePane } from "./code/pane";
 import { DetailsPanel } from "./details/panel";
+import { RangePane } from "./details/range_pane";
 import { GraphPane } from "./graph/pane";
 import { AnnotationCorner, AnnotationFlags } from "./parts/annotation_flags";
 import { Announcer, CursorTime } from "./parts/announcer";
@@ -35,6 +36,7 @@ export function renderParts(
     render(<Headline store={store} actions={actions} />, find("headline"));
     render(<DetailsPanel store={store} actions={actions} />, find("details"));
     render(<GraphPane store={store} actions={actions} root={root} />, find("graph"));
+    render(<RangePane store={store} actions={actions} />, find("range"));
     render(<CodePane store={store} actions={actions} />, find("code"));
     render(<StatusLine store={store} actions={actions} isMac={isMac} />, find("status"));
     render(<Help store={store} />, find("help"));

@@ -4,9 +4,11 @@ import html
 import re
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from playwright.sync_api import Browser, expect
 
+from tests.browser.dashboard import COPIES
 from tests.browser.timeline import OpenExported, Timeline
 from tests.real_traces import real_trace
 from tfvis_nb import Trace, events
@@ -67,27 +69,64 @@ def test_wheel_with_control_zooms_and_backspace_returns(exported: OpenExported, 
     assert timeline.place(event) == pytest.approx(before, abs=1)
 
 
-def test_dragging_selects_a_range_and_sums_it_up(exported: OpenExported, page_file: Path) -> None:
+def test_range_is_summed_up_below_the_lanes(exported: OpenExported, page_file: Path) -> None:
     timeline = exported(page_file).wait()
     box = timeline.lanes.bounding_box()
     assert box
     mouse = timeline.page.mouse
+    table = timeline.root.get_by_role("region", name="Selected range")
     mouse.move(box["x"] + 100, box["y"] + 30)
     mouse.down()
     mouse.move(box["x"] + box["width"] * 0.8, box["y"] + 50, steps=6)
-    mouse.up()
+    # What opens while a range is dragged would move the lanes away.
     expect(timeline.title).to_contain_text("selected")
-    assert not timeline.details.evaluate("panel => panel.scrollWidth > panel.clientWidth")
-    assert int(re.sub(r"\D", "", timeline.expect_fact("Events"))) > 0
-    rows = timeline.details.locator("table:has(thead) tbody tr")
-    counts = [int(re.sub(r"\D", "", text)) for text in rows.locator("td:first-child").all_inner_texts()]
-    assert sum(counts) == int(re.sub(r"\D", "", timeline.facts()["Events"]))
-    timeline.details.get_by_role("button", name="Count").click()
-    timeline.details.get_by_role("columnheader", name="Count").get_attribute("aria-sort")
-    sorted_counts = [
-        int(re.sub(r"\D", "", text)) for text in rows.locator("td:first-child").all_inner_texts()
-    ]
-    assert sorted_counts == sorted(counts, reverse=True)
+    expect(table).to_have_count(0)
+    mouse.up()
+    rows = table.get_by_role("row").filter(has=timeline.page.get_by_role("cell"))
+
+    def column(title: str) -> list[str]:
+        heads = table.get_by_role("columnheader").all_inner_texts()
+        return rows.locator(f"td:nth-child({heads.index(title) + 1})").all_inner_texts()
+
+    expect(table.get_by_role("columnheader")).to_have_text(
+        ["Op", "Count", "Total", "Self", "Mean", "p50", "p99", "Max", "Durations"]
+    )
+    counts = [int(text.replace(",", "")) for text in column("Count")]
+    assert sum(counts) == int(timeline.expect_fact("Events").replace(",", "")) > 0
+    expect(timeline.details.get_by_role("table", name="Time by op")).to_have_count(0)
+    table.get_by_role("button", name="Count").click()
+    assert [int(text.replace(",", "")) for text in column("Count")] == sorted(counts, reverse=True)
+
+    # The longest event of a row is marked in its histogram, and the table stays.
+    rows.first.get_by_role("button").click()
+    expect(timeline.title).not_to_contain_text("selected")
+    duration = timeline.expect_fact("Duration")
+    expect(rows.first.get_by_role("img")).to_have_accessible_name(re.compile(f", selected {duration}$"))
+    timeline.lanes.press("Escape")
+    expect(table).to_have_count(0)
+
+
+def test_table_of_a_range_is_copied_as_a_dataframe(exported: OpenExported, tmp_path: Path) -> None:
+    trace = real_trace(TRACE)
+    start = int(trace.events["start_ns"].min())
+    path = trace.to_html(tmp_path / "page.html", selection=(start, start + 10_000_000))
+    timeline = exported(path).wait()
+    table = timeline.root.get_by_role("region", name="Selected range")
+    table.get_by_role("button", name="By name").click()
+    timeline.page.evaluate(COPIES)
+    table.get_by_role("button", name="Copy: Selected range").click()
+    timeline.root.get_by_role("menuitem", name="as a DataFrame").click()
+    timeline.page.wait_for_function("window.copied")
+    found = eval(timeline.page.evaluate("window.copied"), {"pd": pd})
+    events = trace.events[trace.events["start_ns"] < start + 10_000_000]
+    wanted = events.groupby("name")["duration_ns"].agg(["count", "sum", "mean", "max"])
+    figures = found.set_index("name").loc[wanted.index, ["count", "total_ns", "mean_ns", "max_ns"]]
+    assert figures.to_numpy() == pytest.approx(wanted.to_numpy())
+    for column, part in (("p50_ns", 0.5), ("p99_ns", 0.99)):
+        quantiles = events.groupby("name")["duration_ns"].quantile(part)
+        assert found.set_index("name")[column][wanted.index].to_numpy() == pytest.approx(quantiles)
+    timeline.details.get_by_role("button", name="Table").click()
+    expect(table).to_have_count(0)
 
 
 def test_a_sandboxed_frame_shows_it_too(exported: OpenExported, page_file: Path, tmp_path: Path) -> None:

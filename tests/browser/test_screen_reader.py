@@ -35,7 +35,7 @@ PAGE = """
       - button "Close the details"
       - region "Annotations":
         - heading "Annotations (2)" [level=3]
-      - table "Time by op or name":
+      - table "Time by op":
         - rowgroup:
           - row "Op Count Busy":
             - columnheader "Busy":

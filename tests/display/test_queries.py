@@ -15,12 +15,14 @@ from tests.real_traces import DATA, real_trace
 from tests.support.texts import raises_id
 from tests.wire_reader import read_container, signed, texts
 from tfvis_nb import Trace
+from tfvis_nb import events as tv_events
+from tfvis_nb.analysis import op_statistics
 from tfvis_nb.analysis.dataflow.edges import KINDS
 from tfvis_nb.analysis.events.bar_categories import categorise
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.display.large import queries
 from tfvis_nb.display.large.queries import Windows
-from tfvis_nb.display.large.range_statistics import range_statistics
+from tfvis_nb.display.large.range_statistics import BINS, range_statistics
 from tfvis_nb.display.timeline.delivery import Delivery
 
 
@@ -150,12 +152,74 @@ def test_statistics_are_those_of_the_selected_rows() -> None:
         names = {"count": "size", "total": "sum", "min": "min", "max": "max", "longest": "idxmax"}
         for column, of_pandas in names.items():
             assert table.loc[grouped.index, column].tolist() == grouped[of_pandas].tolist()
+        durations = rows["duration_ns"].groupby(labels)
+        for column, part in (("p50", 0.5), ("p99", 0.99)):
+            assert table.loc[grouped.index, column].to_numpy() == pytest.approx(durations.quantile(part))
+        for label, own in durations:
+            low, high = own.min(), own.max()
+            place = (own - low) * BINS // max(high - low, 1)
+            wanted = place.clip(upper=BINS - 1).value_counts().reindex(range(BINS), fill_value=0)
+            assert table.loc[label, "bins"] == wanted.tolist()
         assert got["busy"] == _covered(start[inside], end[inside])
         for label, own in labels.groupby(labels):
             assert table.loc[label, "busy"] == _covered(start[own.index], end[own.index])
     part = range_statistics(layout, 20_000.25, 70_000, lanes, 2, "op")
     assert got["busy"] - 1 < part["busy"] <= got["busy"]
     assert all(row["busy"] <= part["busy"] for row in part["rows"])
+
+
+def nested() -> Trace:
+    """Calls in calls on a thread, ops that only overlap, and a kernel; each with a line of code or none."""
+    start, duration = [0, 10, 20, 20, 60, 0, 5, 30], [100, 50, 20, 10, 30, 40, 90, 7]
+    return Trace(
+        tv_events.order(
+            tv_events.build(
+                {
+                    "start_ns": start,
+                    "duration_ns": duration,
+                    "op": ["run", "call", "inner", "leaf", "call", "A", "B", "K"],
+                    "name": [f"n{at % 3}" for at in range(8)],
+                    "kind": ["host"] * 5 + ["op"] * 2 + ["kernel"],
+                    "lane": ["python"] * 5 + ["ops"] * 2 + ["stream:1"],
+                    "device": ["/device:CPU:0"] * 7 + ["/device:GPU:0"],
+                }
+            )
+        )[0]
+    )
+
+
+@pytest.mark.parametrize(("start", "end"), [(0, 100), (15, 65), (25, 25)])
+def test_self_time_is_without_nested_events(start: int, end: int) -> None:
+    trace = nested()
+    events = trace.events
+    begin = (events["start_ns"] - events["start_ns"].min()).to_numpy()
+    until = begin + events["duration_ns"].to_numpy()
+    own = dict.fromkeys(events["op"], 0)
+    for ns in range(start, end):
+        running = events[(begin <= ns) & (ns < until)]
+        thread = running[running["lane"] == "python"]
+        # The innermost call began last; of two that began together it is the shorter one.
+        innermost = thread.sort_values(["start_ns", "duration_ns"], ascending=[False, True])["op"].head(1)
+        for op in [*innermost, *running["op"][running["lane"] != "python"]]:
+            own[op] += 1
+    rows = range_statistics(layout_of(trace), start, end, None, None, "op")["rows"]
+    assert {row["label"]: row["self"] for row in rows} == {row["label"]: own[row["label"]] for row in rows}
+    if (start, end) == (0, 100):
+        table = op_statistics(trace)
+        assert {row["label"]: row["self"] for row in rows} == dict(
+            zip(table["op"], table["self_ns"], strict=True)
+        )
+
+
+def test_ranges_are_summed_up_by_lane() -> None:
+    trace = nested()
+    rows = range_statistics(layout_of(trace), 0, 100, None, None, "lane")["rows"]
+    counts = trace.events.groupby("lane", observed=True).size()
+    assert {row["label"]: row["count"] for row in rows} == {
+        "CPU:0 · python": counts["python"],
+        "CPU:0 · ops": counts["ops"],
+        "GPU:0 · stream 1": counts["stream:1"],
+    }
 
 
 def _covered(starts: pd.Series, ends: pd.Series) -> int:

@@ -13,6 +13,13 @@ export function csvText(heads: readonly string[], rows: readonly (readonly Field
   return [heads, ...rows].map((row) => `${row.map(csvField).join(",")}\n`).join("");
 }
 
+/** Python that makes a DataFrame of the table. JSON's texts and numbers are Python's too. */
+export function frameText(heads: readonly string[], rows: readonly (readonly Field[])[]): string {
+  const column = (at: number) => rows.map((row) => JSON.stringify(row[at]).replace(/^null$/, "None"));
+  const columns = heads.map((head, at) => `    ${JSON.stringify(head)}: [${column(at).join(", ")}],\n`);
+  return `pd.DataFrame({\n${columns.join("")}})\n`;
+}
+
 /** Texts from a trace stay texts: what Markdown or HTML would take for its own is escaped. */
 function markdownField(text: string): string {
   return text.replace(/\s+/g, " ").replace(/[\\`*_|<>[\]]/g, "\\$&");

@@ -70,6 +70,7 @@ describe.each(selections)("the selection %j", (selection) => {
       expect(row.mean).toBe(row.total / row.count);
       expect([row.min, row.max]).toEqual([Math.min(...lengths(mine)), Math.max(...lengths(mine))]);
       expect(row.longest).toBe(mine[lengths(mine).indexOf(row.max)]);
+      expect(sum(row.bins)).toBe(row.count);
     }
     const times = rows.map((row) => row.busy);
     expect(times).toEqual([...times].sort((a, b) => b - a));

@@ -1,5 +1,6 @@
 /** Figures of the events in a selected range of time. Times in ns. */
 
+import { laneLabel } from "../lanes/labels";
 import { firstAbove } from "../lod/bisect";
 import type { Drawn } from "../types";
 import type { CounterFigures } from "../wire/counters";
@@ -13,6 +14,8 @@ export interface RangeSelection {
   step: number | null;
 }
 
+export type By = "op" | "name" | "lane" | "line";
+
 export interface StatisticsRow {
   label: string;
   /** Category of all its events: an op on the host and the kernel that it launched are never added up. */
@@ -22,9 +25,15 @@ export interface StatisticsRow {
   busy: number;
   /** Summed durations, including what lies outside of the range. */
   total: number;
+  /** Time in the range, without that of the events nested in these. */
+  self: number;
   mean: number;
   min: number;
+  p50: number;
+  p99: number;
   max: number;
+  /** A histogram of their durations from `min` to `max`. */
+  bins: number[];
   /** Event id of the longest. */
   longest: number;
 }
@@ -62,19 +71,34 @@ export function eventsIn(drawn: Drawn, selection: RangeSelection): Uint32Array {
   return drawn.isAligned ? found.sort((a, b) => start[a] - start[b]) : found;
 }
 
-/** Count, sums and extremes of the events of `eventsIn`, by op type or by name, each category apart. */
-export function rangeStatistics(drawn: Drawn, selection: RangeSelection, by: "op" | "name"): RangeStatistics {
+/** The line of the user's own code that an event belongs to, such as "model.py:12"; "" where none is known. */
+export type LineOf = (id: number) => string;
+
+/** What the events of a range are summed up by. */
+export function labelOf(drawn: Drawn, id: number, by: By, lineOf: LineOf): string {
+  if (by === "op") return drawn.ops[drawn.op[id]];
+  if (by === "name") return drawn.names.get(drawn.name[id]);
+  return by === "lane" ? laneLabel(drawn.lanes[drawn.lane[id]]) : lineOf(id);
+}
+
+/** Count, sums, quantiles and extremes of the events of `eventsIn`, each category apart. */
+export function rangeStatistics(
+  drawn: Drawn,
+  selection: RangeSelection,
+  by: By,
+  lineOf: LineOf = () => "",
+): RangeStatistics {
   const { start, duration, category } = drawn;
   const { start: from, end: to } = selection;
   const ids = eventsIn(drawn, selection);
-  const key = by === "op" ? drawn.op : drawn.name;
+  longestFirst(drawn, ids);
+  const own = selfTimes(drawn, ids, from, to);
   const rows: StatisticsRow[] = [];
-  const categories = drawn.categories.length;
-  const labels = by === "op" ? drawn.ops.length : drawn.names.length;
-  const rowOf = new Int32Array(labels * categories).fill(-1);
+  const rowOf = new Map<string | number, number>();
   const stepOf = stepsOfLanes(drawn);
   // For each row, and in it for each aligned step, until when it was busy.
   const reachedOf: number[][] = [];
+  const lengthsOf: number[][] = [];
   let busy = 0;
   let total = 0;
   let reached = Number.NEGATIVE_INFINITY;
@@ -89,23 +113,28 @@ export function rangeStatistics(drawn: Drawn, selection: RangeSelection, by: "op
       reached = right;
     }
     total += length;
-    const slot = key[id] * categories + category[id];
-    let index = rowOf[slot];
-    if (index < 0) {
-      const label = by === "op" ? drawn.ops[key[id]] : drawn.names.get(key[id]);
-      index = rows.push(newRow(label, id, category[id], length)) - 1;
-      rowOf[slot] = index;
+    const slot =
+      by === "line"
+        ? `${category[id]} ${lineOf(id)}`
+        : drawn[by][id] * drawn.categories.length + category[id];
+    let index = rowOf.get(slot);
+    if (index === undefined) {
+      index = rows.push(newRow(labelOf(drawn, id, by, lineOf), id, category[id], length)) - 1;
+      rowOf.set(slot, index);
       reachedOf.push([]);
+      lengthsOf.push([]);
     }
     const row = rows[index];
     row.count++;
     row.total += length;
-    const own = reachedOf[index];
+    row.self += own[i];
+    lengthsOf[index].push(length);
+    const until = reachedOf[index];
     const at = stepOf[drawn.lane[id]];
-    const until = own[at] ?? Number.NEGATIVE_INFINITY;
-    if (right > until) {
-      row.busy += right - Math.max(left, until);
-      own[at] = right;
+    const before = until[at] ?? Number.NEGATIVE_INFINITY;
+    if (right > before) {
+      row.busy += right - Math.max(left, before);
+      until[at] = right;
     }
     if (length < row.min) row.min = length;
     if (length > row.max) {
@@ -113,13 +142,71 @@ export function rangeStatistics(drawn: Drawn, selection: RangeSelection, by: "op
       row.longest = id;
     }
   }
-  for (const row of rows) row.mean = row.total / row.count;
+  rows.forEach((row, index) => {
+    const lengths = Float64Array.from(lengthsOf[index]).sort();
+    row.mean = row.total / row.count;
+    row.p50 = quantile(lengths, 0.5);
+    row.p99 = quantile(lengths, 0.99);
+    for (const length of lengths) row.bins[binOf(row, length)]++;
+  });
   rows.sort((a, b) => b.busy - a.busy || b.total - a.total);
   return { rows, count: ids.length, busy, total };
 }
 
+/** Of the events that start together the longest goes first: what it encloses comes after it. */
+function longestFirst({ start, duration }: Drawn, ids: Uint32Array): void {
+  for (let at = 0, next = 1; at < ids.length; at = next++) {
+    while (next < ids.length && start[ids[next]] === start[ids[at]]) next++;
+    if (next - at > 1) ids.subarray(at, next).sort((a, b) => duration[b] - duration[a] || a - b);
+  }
+}
+
+/** Executor ops and streams run side by side: see `nests` in analysis/events/nesting.py. */
+const SIDE_BY_SIDE = /^((ops|collective|recv|sync)$|stream:|mem(cpy|set)\b)/;
+
+/** For each of some events its time in a range, without that of the events nested in it on its lane. */
+function selfTimes({ start, duration, lane, lanes }: Drawn, ids: Uint32Array, from: number, to: number) {
+  const own = new Float64Array(ids.length);
+  const covered = new Float64Array(ids.length);
+  const nests = lanes.map((each) => each.kind === "host" || !SIDE_BY_SIDE.test(each.lane));
+  /** For each lane the indexes of the events that enclose the next one, the innermost last. */
+  const open: number[][] = lanes.map(() => []);
+  const end = (index: number) => start[ids[index]] + duration[ids[index]];
+  for (let i = 0; i < ids.length; i++) {
+    const left = Math.max(start[ids[i]], from);
+    const right = Math.min(end(i), to);
+    own[i] += Math.max(right - left, 0);
+    if (!nests[lane[ids[i]]]) continue;
+    const stack = open[lane[ids[i]]];
+    while (stack.length && end(stack[stack.length - 1]) < end(i)) stack.pop();
+    const outer = stack[stack.length - 1];
+    if (outer !== undefined) {
+      own[outer] -= Math.max(right - Math.max(left, covered[outer]), 0);
+      covered[outer] = Math.max(covered[outer], right);
+    }
+    covered[i] = left;
+    stack.push(i);
+  }
+  return own;
+}
+
+/** Between two of some sorted lengths, as pandas does. */
+function quantile(lengths: Float64Array, part: number): number {
+  const place = (lengths.length - 1) * part;
+  const low = lengths[Math.floor(place)];
+  return low + (lengths[Math.ceil(place)] - low) * (place % 1);
+}
+
+const BINS = 24;
+
+/** The bar of a row's histogram that a duration is in. */
+export function binOf({ min, max }: StatisticsRow, length: number): number {
+  return Math.min(Math.floor(((length - min) * BINS) / Math.max(max - min, 1)), BINS - 1);
+}
+
 function newRow(label: string, longest: number, category: number, length: number): StatisticsRow {
-  return { label, category, count: 0, busy: 0, total: 0, mean: 0, min: length, max: length, longest };
+  const sums = { count: 0, busy: 0, total: 0, self: 0, mean: 0, p50: 0, p99: 0 };
+  return { ...sums, label, category, longest, min: length, max: length, bins: new Array(BINS).fill(0) };
 }
 
 function laneMask(drawn: Drawn, lanes: readonly number[] | null): Uint8Array {

@@ -7,6 +7,7 @@ import { useTopics } from "../../state/use_store";
 import type { OwnKeys } from "../../ui/own_keys";
 import { CodePane } from "../code/pane";
 import { DetailsPanel } from "../details/panel";
+import { RangePane } from "../details/range_pane";
 import { GraphPane } from "../graph/pane";
 import type { Mounted } from "../mount";
 import { ExportMenu } from "../parts/export_menu";
@@ -58,6 +59,7 @@ export function Around({ headline, both, panes, shown, root, keys }: AroundProps
               if (place?.firstChild !== both) place?.append(both);
             }}
           />
+          {current && <RangePane key={shown.indexOf(current)} {...current} />}
           {current && <GraphPane key={shown.indexOf(current)} {...{ ...current, root }} />}
           {current && <CodePane key={shown.indexOf(current)} {...current} />}
         </div>

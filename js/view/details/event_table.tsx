@@ -4,7 +4,7 @@
 
 import { useState } from "preact/hooks";
 import { isolated, withoutControls } from "../../model/format/bidi";
-import { csvText, markdownText } from "../../model/format/table_text";
+import { markdownText } from "../../model/format/table_text";
 import { formatCount, formatDuration } from "../../model/format/units";
 import { shortName } from "../../model/lanes/event_text";
 import { commonLocation, laneLabel, laneName, NO_NAME } from "../../model/lanes/labels";
@@ -54,11 +54,11 @@ export function EventTable({ store, title, events, count, total, busy, visit }: 
   };
   const value = (event: Found) => (order.column === "duration" ? event.duration : texts[order.column](event));
   const sorted = sortRows(events, order.up, value);
-  const csv = () =>
-    csvText(
+  const data = () =>
+    [
       CSV_HEADS,
       sorted.map(({ name, op, lane, duration }) => [name, op, laneLabel(store.drawn.lanes[lane]), duration]),
-    );
+    ] as const;
   const all: Column[] = ["name", "op", "lane", "duration"];
   const markdown = () =>
     markdownText(
@@ -93,7 +93,7 @@ export function EventTable({ store, title, events, count, total, busy, visit }: 
       <section class="events">
         <header>
           <h3>{isAll ? "Events" : `Longest ${formatCount(events.length)}`}</h3>
-          <CopyTable name={title} {...{ csv, markdown }} />
+          <CopyTable name={title} {...{ data, markdown }} />
         </header>
         <Table
           heads={columns.map((column) => ({

@@ -26,7 +26,7 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
   const whole = { ...store.whole, lanes: null, step: store.stepNumber };
   const { merged } = store.run;
   const isSummed = !merged?.sparse || merged.total <= MOST_SUMMED;
-  const answer = useStatistics(store, whole, isSummed);
+  const answer = useStatistics(store, whole, "op", isSummed);
   const length = whole.end - whole.start;
   const rows = answer && worked(store, answer.rows);
   const leftOut = store.aligned ? store.run.count - eventsShown(store) : 0;

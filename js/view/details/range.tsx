@@ -1,4 +1,4 @@
-/** Totals of a time range by op or by name, sortable. */
+/** Several selected events, and a selected range of time, of which a table below the lanes has the events. */
 
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
@@ -16,7 +16,7 @@ import { CounterTable } from "./counters";
 import { EventTable } from "./event_table";
 import { PanelHeader } from "./header";
 import { Busy, type Range, UNKNOWN, useStatistics } from "./range_totals";
-import { ByOpOrName, NOTHING, StatisticsTable } from "./statistics_table";
+import { NOTHING } from "./statistics_table";
 import { WaitingSummary } from "./waiting";
 
 const MAX_ROWS = 200;
@@ -87,6 +87,13 @@ export function RangeDetails({ store, actions, range }: { store: Store; actions:
       <div class="below-title">
         <span class="buttons">
           <AnnotateButton actions={actions} />
+          <button
+            type="button"
+            aria-pressed={store.tableOpen && !store.codeOpen}
+            onClick={() => store.setPanel({ tableOpen: !store.tableOpen || store.codeOpen, codeOpen: false })}
+          >
+            Table
+          </button>
         </span>
       </div>
       <AnnotationList {...{ store, actions }} annotations={annotationsOf(store, range)} />
@@ -109,15 +116,9 @@ export function RangeDetails({ store, actions, range }: { store: Store; actions:
       </dl>
       <CounterTable store={store} range={range} answer={answer} />
       <WaitingSummary store={store} actions={actions} {...range} isOne />
-      <ByOpOrName store={store} />
-      <StatisticsTable
-        store={store}
-        actions={actions}
-        rows={answer?.rows ?? null}
-        most={MAX_ROWS}
-        nothing={where ? `Nothing ran on ${isolated(where)} here.` : NOTHING}
-        isFull
-      />
+      {answer?.count === 0 && (
+        <p class="unlinked">{where ? `Nothing ran on ${isolated(where)} here.` : NOTHING}</p>
+      )}
     </>
   );
 }

@@ -2,7 +2,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { formatDuration, formatPercent, unbroken } from "../../model/format/units";
-import { type RangeStatistics, rangeStatistics } from "../../model/search/range_statistics";
+import { type By, type RangeStatistics, rangeStatistics } from "../../model/search/range_statistics";
 import type { Store } from "../../state/store";
 
 export type Range = NonNullable<Store["range"]>;
@@ -12,12 +12,35 @@ const PAUSE_MS = 150;
 /** Stands for a total that is not known yet. */
 export const UNKNOWN = "…";
 
+/** The latest totals of each timeline: its details and its table ask for the same. */
+const latest = new WeakMap<Store, { of: unknown[]; made: unknown }>();
+
+function once<Made>(store: Store, of: unknown[], make: () => Made): Made {
+  let known = latest.get(store);
+  if (!known?.of.every((each, at) => each === of[at])) {
+    known = { of, made: make() };
+    latest.set(store, known);
+  }
+  return known.made as Made;
+}
+
+/** The line of the user's own code that an event belongs to; "" where none is known. */
+export function lineOf(store: Store, id: number): string {
+  const frame = store.details?.ownFrame(id);
+  return frame?.line ? `${frame.file.name}:${frame.line}` : "";
+}
+
 /**
  * Sums over a range; null while they are requested, or where they are not. Made again only when the question
  * changes.
  */
-export function useStatistics(store: Store, range: Range, isWanted = true): RangeStatistics | null {
-  const { remote, statisticsBy: by } = store;
+export function useStatistics(
+  store: Store,
+  range: Range,
+  by: By = store.statisticsBy,
+  isWanted = true,
+): RangeStatistics | null {
+  const { remote, drawn, details } = store;
   const { start, end, lanes, step } = range;
   const question = `${start} ${end} ${lanes} ${step} ${by}`;
   const [answer, setAnswer] = useState<{ question: string; statistics: RangeStatistics } | null>(null);
@@ -26,7 +49,7 @@ export function useStatistics(store: Store, range: Range, isWanted = true): Rang
     let isAwaited = true;
     // A range that is being dragged is requested once it rests.
     const timer = setTimeout(async () => {
-      const statistics = await remote.statistics(range, by);
+      const statistics = await once(store, [remote, question], () => remote.statistics(range, by));
       if (isAwaited && statistics) setAnswer({ question, statistics });
     }, PAUSE_MS);
     return () => {
@@ -34,9 +57,13 @@ export function useStatistics(store: Store, range: Range, isWanted = true): Rang
       clearTimeout(timer);
     };
   }, [remote, question, isWanted]);
+  const of = [remote ?? drawn, question, by === "line" && details];
   const own = useMemo(
-    () => (HAS_KERNEL && remote ? null : rangeStatistics(store.drawn, range, by)),
-    [remote ?? store.drawn, question],
+    () =>
+      HAS_KERNEL && remote
+        ? null
+        : once(store, of, () => rangeStatistics(drawn, range, by, (id) => lineOf(store, id))),
+    of,
   );
   return own ?? (answer?.question === question ? answer.statistics : null);
 }

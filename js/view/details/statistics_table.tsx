@@ -1,49 +1,40 @@
-/** Sums by op or by name, sortable by every column. */
+/** Sums by op, name, lane or line, sortable by every column. */
 
 import { useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { isolated, withoutControls } from "../../model/format/bidi";
+import { markdownText } from "../../model/format/table_text";
 import { formatCount, formatDuration } from "../../model/format/units";
 import { shortName } from "../../model/lanes/event_text";
 import { NO_NAME, UNKNOWN_OP } from "../../model/lanes/labels";
 import { entryOfEvent } from "../../model/lod/merged";
 import { categoryColour, categoryLabel } from "../../model/paint/palette";
-import type { StatisticsRow } from "../../model/search/range_statistics";
+import { type By, binOf, labelOf, type StatisticsRow } from "../../model/search/range_statistics";
 import type { Store } from "../../state/store";
+import { CopyTable } from "../../ui/copy_table";
 import { type Order, sortRows } from "../../ui/sort";
-import { Table } from "../../ui/table";
+import { type ColumnHead, Table } from "../../ui/table";
+import { shortName as shortFile } from "../code/line_text";
+import { lineOf } from "./range_totals";
 
-type StatisticsColumn = "label" | "count" | "busy" | "mean" | "min" | "max";
+type StatisticsColumn = "label" | "count" | "busy" | "total" | "self" | "mean" | "p50" | "p99" | "max";
 
-const TITLES: Record<StatisticsColumn, string> = {
-  label: "Op",
-  count: "Count",
-  busy: "Busy",
-  mean: "Mean",
-  min: "Min",
-  max: "Max",
-};
-const BUSY = "Time in which at least one of these events ran; of several at once it counts once";
 /** The text without rows. */
 export const NOTHING = "Nothing ran here.";
+const HINTS: Partial<Record<StatisticsColumn, string>> = {
+  busy: "Time in which at least one of these events ran; of several at once it counts once",
+  total: "Sum of the durations, with what lies outside the range",
+  self: "Time in the range, without that of the calls nested in these on their lane",
+  p50: "Half of the events take at most this long",
+  p99: "99 % of the events take at most this long",
+};
 const SHORT: StatisticsColumn[] = ["label", "count", "busy"];
-const FULL: StatisticsColumn[] = ["label", "count", "busy", "mean", "min", "max"];
+const FULL: StatisticsColumn[] = ["label", "count", "total", "self", "mean", "p50", "p99", "max"];
 
-export function ByOpOrName({ store }: { store: Store }) {
-  return (
-    <div class="segmented" role="group" aria-label="Sum up by">
-      {(["op", "name"] as const).map((by) => (
-        <button
-          key={by}
-          type="button"
-          aria-pressed={store.statisticsBy === by}
-          onClick={() => store.setPanel({ statisticsBy: by })}
-        >
-          By {by}
-        </button>
-      ))}
-    </div>
-  );
+/** Such as "Mean" and "p99". */
+function titleOf(column: StatisticsColumn, by: By): string {
+  const title = column === "label" ? by : column;
+  return /\d/.test(title) ? title : title[0].toUpperCase() + title.slice(1);
 }
 
 interface TableProps {
@@ -52,76 +43,111 @@ interface TableProps {
   /** Null while they are asked for. */
   rows: readonly StatisticsRow[] | null;
   most: number;
-  /** The text if there are no rows. */
-  nothing?: string;
-  /** All columns, with every name on a line of its own above its figures. */
+  by?: By;
+  /** Set for all columns, with a button that copies them. */
   isFull?: boolean;
 }
 
-export function StatisticsTable({
-  store,
-  actions,
-  rows,
-  most,
-  nothing = NOTHING,
-  isFull = false,
-}: TableProps) {
-  const [order, setOrder] = useState<Order<StatisticsColumn>>({ column: "busy", up: false });
+export function StatisticsTable({ store, actions, rows, most, by = "op", isFull = false }: TableProps) {
+  const [order, setOrder] = useState<Order<StatisticsColumn>>({
+    column: isFull ? "total" : "busy",
+    up: false,
+  });
   if (!rows) return null;
-  if (rows.length === 0) return <p class="unlinked">{nothing}</p>;
-  const sorted = sortRows(rows, order.up, (row) => row[order.column]);
+  if (rows.length === 0) return <p class="unlinked">{NOTHING}</p>;
+  const sorted = sortRows(rows, order.up, (row) => row[order.column]).slice(0, most);
   const columns = isFull ? FULL : SHORT;
-  const heads = columns.map((column) => ({
+  const heads: ColumnHead<StatisticsColumn>[] = columns.map((column) => ({
     column,
-    title: column === "label" && store.statisticsBy === "name" ? "Name" : TITLES[column],
+    title: titleOf(column, by),
     isText: column === "label",
-    ...(column === "busy" && { hint: BUSY }),
+    hint: HINTS[column],
   }));
   const alike = repeated(rows.map((row) => row.label));
   const figure = (row: StatisticsRow, column: StatisticsColumn) =>
     column === "count" ? formatCount(row.count) : formatDuration(row[column as "busy"]);
+  const kind = ({ category }: StatisticsRow) => store.drawn.categories[category];
+  const marked = isFull && store.selected !== null ? store.selected : null;
   return (
     <>
+      {isFull && (
+        <CopyTable
+          name="Selected range"
+          data={() => [
+            [by, "kind", ...FULL.slice(1).map((each) => (each === "count" ? each : `${each}_ns`))],
+            sorted.map((row) => [row.label, kind(row), ...FULL.slice(1).map((each) => row[each])]),
+          ]}
+          markdown={() =>
+            markdownText(
+              FULL.map((column) => titleOf(column, by)),
+              sorted.map((row) => [row.label, ...FULL.slice(1).map((each) => figure(row, each))]),
+              (column) => column === 0,
+            )
+          }
+        />
+      )}
       <Table
-        {...{ heads, order, setOrder }}
-        isFirstAbove={isFull}
-        table={{ "aria-label": "Time by op or name", ...(isFull && { class: "full" }) }}
+        heads={isFull ? [...heads, { column: "bins", title: "Durations", isFixed: true }] : heads}
+        {...{ order, setOrder }}
+        table={{ "aria-label": `Time by ${by}` }}
       >
-        {sorted.slice(0, most).map((row) => {
-          const name = <RowName store={store} actions={actions} row={row} isAlike={alike.has(row.label)} />;
-          const figures = columns.slice(1).map((column) => (
-            <td
-              key={column}
-              title={column === "busy" ? `Sum of durations: ${formatDuration(row.total)}` : undefined}
-            >
-              {figure(row, column)}
-            </td>
-          ));
-          return (
-            <tbody key={`${row.category} ${row.label}`}>
-              {isFull ? (
-                <>
-                  <tr>
-                    <th scope="rowgroup" colSpan={columns.length - 1}>
-                      {name}
-                    </th>
-                  </tr>
-                  <tr>{figures}</tr>
-                </>
-              ) : (
-                <tr>
-                  <td>{name}</td>
-                  {figures}
-                </tr>
+        <tbody>
+          {sorted.map((row) => (
+            <tr key={`${row.category} ${row.label}`}>
+              <td>
+                <RowName {...{ store, actions, row, by }} isAlike={alike.has(row.label)} />
+              </td>
+              {columns.slice(1).map((column) => (
+                <td key={column}>{figure(row, column)}</td>
+              ))}
+              {isFull && (
+                <td>
+                  <Durations row={row} marked={durationIn(store, row, by, marked)} />
+                </td>
               )}
-            </tbody>
-          );
-        })}
+            </tr>
+          ))}
+        </tbody>
       </Table>
       {rows.length > most && <p class="unlinked">{formatCount(rows.length - most)} more</p>}
     </>
   );
 }
+
+/** The duration of an event where it is one of a row's; else null. */
+function durationIn(store: Store, row: StatisticsRow, by: By, id: number | null): number | null {
+  const { drawn } = store;
+  if (id === null || drawn.category[id] !== row.category) return null;
+  return labelOf(drawn, id, by, () => lineOf(store, id)) === row.label ? drawn.duration[id] : null;
+}
+
+/** A histogram of a row's durations, with the bar of the selected event in another colour. */
+function Durations({ row, marked }: { row: StatisticsRow; marked: number | null }) {
+  const { bins, min, max } = row;
+  const most = Math.max(...bins);
+  const at = marked === null ? -1 : binOf(row, marked);
+  const bar = (index: number) => {
+    // One event among thousands is still seen.
+    const height = bins[index] && 1 + (11 * bins[index]) / most;
+    return `M${index},12v-${height}h1v${height}z`;
+  };
+  const spread = min === max ? formatDuration(min) : `${formatDuration(min)} to ${formatDuration(max)}`;
+  return (
+    <svg
+      class="durations"
+      viewBox={`0 0 ${bins.length} 12`}
+      preserveAspectRatio="none"
+      role="img"
+      aria-label={`${spread}${marked === null ? "" : `, selected ${formatDuration(marked)}`}`}
+    >
+      <title>{spread}</title>
+      <path d={[...bins.keys()].map(bar).join("")} />
+      {at >= 0 && <path class="marked" d={bar(at)} />}
+    </svg>
+  );
+}
+
+const NO_LABEL: Record<By, string> = { op: UNKNOWN_OP, name: NO_NAME, lane: "", line: "(no line)" };
 
 /** Labels that occur more than once. */
 function repeated(labels: readonly string[]): Set<string> {
@@ -133,11 +159,12 @@ interface NameProps {
   store: Store;
   actions: Actions;
   row: StatisticsRow;
+  by: By;
   /** Whether another row has this label: then words distinguish an op from its kernel. */
   isAlike: boolean;
 }
 
-function RowName({ store, actions, row, isAlike }: NameProps) {
+function RowName({ store, actions, row, by, isAlike }: NameProps) {
   const category = store.drawn.categories[row.category];
   const { paints, theme } = store.painting;
   const longest = entryOfEvent(store.drawn, row.longest);
@@ -152,7 +179,7 @@ function RowName({ store, actions, row, isAlike }: NameProps) {
         title={`${isolated(row.label)}: ${categoryLabel(category)}. Show the longest`}
         onClick={() => actions.visitEvent(row.longest)}
       >
-        {withoutControls(shortName(row.label)) || (store.statisticsBy === "op" ? UNKNOWN_OP : NO_NAME)}
+        {withoutControls(by === "line" ? shortFile(row.label) : shortName(row.label)) || NO_LABEL[by]}
         {isAlike && <small> {categoryLabel(category)}</small>}
       </button>
     </>

@@ -31,7 +31,7 @@ interface PaneProps {
 export function GraphPane(props: PaneProps) {
   const { store } = props;
   useTopics(store, ["selection", "details", "panel", "paint"]);
-  return store.graphOpen ? <Pane {...props} /> : null;
+  return store.graphOpen && !(store.range && store.tableOpen) ? <Pane {...props} /> : null;
 }
 
 function Pane({ store, actions, root }: PaneProps) {

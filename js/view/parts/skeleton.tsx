@@ -65,6 +65,7 @@ export function Skeleton({ extent, isSide }: SkeletonProps) {
             <div data-part="no-lanes" class="no-lanes-place" />
             <div data-part="tooltip" />
           </div>
+          <div data-part="range" style={{ display: "contents" }} />
           <div data-part="graph" style={{ display: "contents" }} />
           <div data-part="code" style={{ display: "contents" }} />
         </div>

@@ -69,6 +69,21 @@ def test_what_opens_leaves_the_lanes_their_height(notebook: OpenNotebook) -> Non
         f"([lanes, least]) => ({HEIGHT})(lanes) >= least", arg=[lanes.element_handle(), height]
     )
     expect(timeline.details.locator(":scope > :last-child")).to_be_visible()
+    # The table of a range takes the place of the graph.
+    at = timeline.lanes.bounding_box()
+    assert at
+    mouse = timeline.page.mouse
+    mouse.move(at["x"] + 20, at["y"] + 30)
+    mouse.down()
+    mouse.move(at["x"] + at["width"] * 0.8, at["y"] + 60, steps=3)
+    mouse.up()
+    expect(timeline.root.get_by_role("region", name="Selected range")).to_be_visible()
+    expect(timeline.root.get_by_role("region", name="Graph")).to_have_count(0)
+    timeline.page.wait_for_function(
+        f"([lanes, least]) => ({HEIGHT})(lanes) >= least", arg=[lanes.element_handle(), height]
+    )
+    timeline.find(f"op:{LOSS}")
+    expect(timeline.root.get_by_role("region", name="Graph")).to_be_visible()
     # Dragged to a height, it has that height and what is open.
     before = timeline.root.evaluate(HEIGHT)
     timeline.root.get_by_role("separator", name="Height of the timeline").press("ArrowDown")

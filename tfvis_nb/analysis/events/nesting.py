@@ -44,6 +44,16 @@ def nests(events: pd.DataFrame) -> np.ndarray:
     return mask
 
 
+def nesting_lanes(lanes: pd.DataFrame) -> np.ndarray:
+    """Return a mask of the lanes of a table of lanes whose events nest, as in `nests`.
+
+    ``nests`` in ``js/model/search/range_statistics.ts`` finds the same.
+    """
+    side_by_side = lanes["lane"].astype("str").str.match(_SIDE_BY_SIDE).to_numpy("?")
+    mask: np.ndarray = (lanes["kind"].astype("str") == "host").to_numpy("?") | ~side_by_side
+    return mask
+
+
 def parents(events: pd.DataFrame, among: np.ndarray | None = None) -> np.ndarray:
     """Return the innermost enclosing event of each event on its lane; -1 if there is none.
 
@@ -62,7 +72,7 @@ def parents(events: pd.DataFrame, among: np.ndarray | None = None) -> np.ndarray
     if (again & (end[order[1:]] > end[order[:-1]])).any():
         # Of rows with the same start, the longer one must come first.
         order = np.lexsort((-end, start, lane))
-    parent[rows[order]] = np.append(rows[order], -1)[_enclosing(lane[order], end[order])]
+    parent[rows[order]] = np.append(rows[order], -1)[enclosing(lane[order], end[order])]
     return parent
 
 
@@ -118,7 +128,7 @@ def _lane(events: pd.DataFrame) -> np.ndarray:
     return number.astype(np.uint16 if len(distinct) <= 1 << 16 else np.int64)
 
 
-def _enclosing(lane: np.ndarray, end: np.ndarray) -> np.ndarray:
+def enclosing(lane: np.ndarray, end: np.ndarray) -> np.ndarray:
     """Return for each row, ordered by lane, start and length, the index of the enclosing row, or -1."""
     index = np.arange(len(end), dtype=np.int64)
     outer = index - 1

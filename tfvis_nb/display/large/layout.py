@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb.analysis.events.bar_categories import categorise
@@ -115,6 +116,13 @@ class Layout:
         """The line of each frame, followed by 0."""
         stacks = self.trace.stacks
         return np.append([] if stacks is None else stacks.frames["line"].to_numpy(), 0).astype(np.int64)
+
+    @cached_property
+    def line(self) -> tuple[np.ndarray, list[str]]:
+        """Index of each event's line of the user's code, by event id, in the list of lines: "model.py:12"."""
+        texts = [f"{file}:{line}" if line else "" for file, line in zip(self.files, self.lines, strict=True)]
+        number, distinct = pd.factorize(np.array(texts, object))
+        return number[self.own_frame], list(distinct)
 
 
 def lay_out(trace: Trace, lanes: LaneOrder) -> Layout:

@@ -5,13 +5,19 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb.analysis.events.bar_categories import CATEGORIES
+from tfvis_nb.analysis.events.lanes import busy
+from tfvis_nb.analysis.events.nesting import enclosing, nesting_lanes
 from tfvis_nb.core.intervals import is_inside
+from tfvis_nb.core.labels import lane_label
 from tfvis_nb.display.large.layout import Layout
 
 MOST_ROWS = 200
+BINS = 24
+"""Bars of the histogram of a row's durations, from its shortest to its longest."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +29,8 @@ class Spans:
     event: np.ndarray  # Their ids
     label: np.ndarray  # Number of each one's label
     category: np.ndarray
+    lane: np.ndarray
+    nests: np.ndarray  # Whether events of its lane nest in each other
 
 
 def range_statistics(
@@ -30,7 +38,7 @@ def range_statistics(
 ) -> dict[str, Any]:
     """Sum up the events that overlap a range (ns from the origin), or lie in it if they have no length.
 
-    See `totals_in`; `by` selects ops or names as labels.
+    See `totals_in`; the labels of `by` are ops, names, lanes, or lines of the user's code.
     """
     events = layout.trace.events
     starts = events["start_ns"].to_numpy() - layout.origin
@@ -43,17 +51,37 @@ def range_statistics(
     if step is not None:
         inside &= events["step"].to_numpy() == step
     chosen = np.flatnonzero(inside)
-    label = (layout.op if by == "op" else layout.name)[chosen].astype("i8")
-    spans = Spans(starts[chosen], durations[chosen], chosen, label, layout.category[chosen])
-    return totals_in(spans, layout.ops if by == "op" else layout.names, start, end)
+    lane = layout.lanes.of_event[chosen]
+    if by == "lane":
+        label, labels = lane, lane_labels(layout.lanes.table)
+    elif by == "line":
+        label, labels = layout.line[0][chosen], layout.line[1]
+    else:
+        label, labels = (layout.op[chosen], layout.ops) if by == "op" else (layout.name[chosen], layout.names)
+    spans = Spans(
+        start=starts[chosen],
+        duration=durations[chosen],
+        event=chosen,
+        label=label.astype("i8"),
+        category=layout.category[chosen],
+        lane=lane,
+        nests=nesting_lanes(layout.lanes.table)[lane],
+    )
+    return totals_in(spans, labels, start, end)
+
+
+def lane_labels(lanes: pd.DataFrame) -> list[str]:
+    """Name the lanes of a table."""
+    return [lane_label(*map(str, each)) for each in lanes[["task", "device", "lane"]].to_numpy()]
 
 
 def totals_in(spans: Spans, labels: Sequence[str] | pa.Array, start: float, end: float) -> dict[str, Any]:
     """Sum up events in a range.
 
     Returns ``count``, ``total``, ``busy`` (the union), ``distinct``, and ``rows``: the `MOST_ROWS` with the
-    largest ``busy``, each with its label, category, count, busy (the union in the range), total, mean, min,
-    max and longest, an event id. A host op and its kernels are never added up.
+    largest ``busy``, each with its label, category, count, busy (the union in the range), total, self (the
+    time in the range without nested events), mean, min, p50, p99, max, ``bins`` (the number of events in each
+    bar of a histogram of durations) and longest, an event id. A host op and its kernels are never added up.
     """
     left = np.maximum(spans.start, start)
     right = np.minimum(spans.start + spans.duration, end)
@@ -66,6 +94,32 @@ def totals_in(spans: Spans, labels: Sequence[str] | pa.Array, start: float, end:
         "busy": float(np.maximum(right - np.maximum(left, before), 0).sum()),
         **_rows(spans, labels, (left, right)),
     }
+
+
+def _self_times(spans: Spans, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Return the time of each event in the range, without that of the events nested in it."""
+    own = np.maximum(right - left, 0).astype("f8")
+    rows = np.flatnonzero(spans.nests)
+    if not len(rows):
+        return own
+    start, lane = spans.start[rows], spans.lane[rows]
+    end = start + spans.duration[rows]
+    order = np.lexsort((-end, start, lane))
+    parent = np.append(rows[order], -1)[enclosing(lane[order], end[order])]
+    inner = rows[order][parent >= 0]
+    outer = parent[parent >= 0]
+    by_start = np.argsort(inner, kind="stable")
+    inner, outer = inner[by_start], outer[by_start]
+    own -= busy(outer, left[inner], np.maximum(right, left)[inner], len(own))
+    return own
+
+
+def _quantile(duration: np.ndarray, first: np.ndarray, count: np.ndarray, part: float) -> np.ndarray:
+    """Return a quantile of each group of sorted durations, between two of them as pandas does."""
+    place = (count - 1) * part
+    below = np.floor(place).astype("i8")
+    low, high = duration[first + below], duration[first + np.minimum(below + 1, count - 1)]
+    return low + (high - low) * (place - below)
 
 
 def _rows(
@@ -94,6 +148,13 @@ def _rows(
     least = np.minimum.reduceat(duration, first)
     as_long = np.flatnonzero(duration == np.repeat(most, count))
     longest = chosen[as_long[np.searchsorted(as_long, first)]]
+    own = np.add.reduceat(_self_times(spans, *inside)[order], first)
+    by_length = duration[np.lexsort((duration, np.repeat(np.arange(len(count)), count)))]
+    p50, p99 = (_quantile(by_length, first, count, part) for part in (0.5, 0.99))
+    width = np.maximum(most - least, 1).repeat(count)
+    place = np.minimum((duration - least.repeat(count)) * BINS // width, BINS - 1)
+    bins = np.bincount(np.arange(len(count)).repeat(count) * BINS + place, minlength=len(count) * BINS)
+    bins = bins.reshape(-1, BINS)
     largest = np.lexsort((-total, -covered))[:MOST_ROWS]
     rows = [
         {
@@ -102,9 +163,13 @@ def _rows(
             "count": int(count[row]),
             "busy": float(covered[row]),
             "total": int(total[row]),
+            "self": float(own[row]),
             "mean": float(total[row] / count[row]),
             "min": int(least[row]),
+            "p50": float(p50[row]),
+            "p99": float(p99[row]),
             "max": int(most[row]),
+            "bins": bins[row].tolist(),
             "longest": int(longest[row]),
         }
         for row in largest.tolist()

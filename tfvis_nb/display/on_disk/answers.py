@@ -97,9 +97,8 @@ class DatasetAnswers:
         if kind == "statistics":
             ends = (float(question["start"]), float(question["end"]))
             steps = self._steps_of(question["step"])
-            by = "op" if question["by"] == "op" else "name"
-            labels = self._shared.ops if by == "op" else self._shared.names
-            summed = totals(self.parts, self.places, ends, question["lanes"], steps, by, labels)
+            by = question["by"] if question["by"] in ("op", "lane") else "name"
+            summed = totals(self.parts, self.places, ends, question["lanes"], steps, by, self._shared)
             return {**summed, "counters": []}, []
         if kind in _UNKNOWN:
             return {}, [_UNKNOWN[kind]()]

@@ -5,11 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from tfvis_nb.analysis.events.nesting import nesting_lanes
 from tfvis_nb.core.intervals import is_inside
-from tfvis_nb.display.large.range_statistics import Spans, totals_in
+from tfvis_nb.display.large.range_statistics import Spans, lane_labels, totals_in
 from tfvis_nb.display.on_disk.part import Part
 from tfvis_nb.display.on_disk.places import Places
-from tfvis_nb.display.on_disk.row_groups import Columns, Texts
+from tfvis_nb.display.on_disk.row_groups import Columns, Shared
 from tfvis_nb.texts import Text
 
 MOST_COUNTED = 10_000_000
@@ -56,14 +57,19 @@ def totals(
     lanes: Sequence[int] | None,
     steps: Sequence[int] | None,
     by: str,
-    labels: Texts,
+    shared: Shared,
 ) -> dict[str, Any]:
-    """Sum up the events that overlap a range; see `totals_in`. `labels` are the texts of column `by`."""
+    """Sum up the events that overlap a range by op, name or lane; see `totals_in`."""
     found = rows_in_range(parts, places, ends, lanes, steps)
     columns = {
         name: np.concatenate([each[name] for _, each in found]) if found else np.zeros(0, "i8")
-        for name in ("start_ns", "duration_ns", by, "category")
+        for name in ("start_ns", "duration_ns", "op", "name", "category")
     }
+    columns["lane"] = np.concatenate(
+        [np.zeros(0, "i8"), *(places.lane_of[number][each["lane"]] for number, each in found)]
+    ).astype("i8")
+    lanes_of = places.lanes.iloc[: len(places.lanes) - places.devices]
+    labels = {"op": shared.ops.all, "name": shared.names.all, "lane": lambda: lane_labels(lanes_of)}
     event = [places.first_event[number] + each["event"].astype("i8") for number, each in found]
     order = np.argsort(columns["start_ns"], kind="stable")
     spans = Spans(
@@ -72,5 +78,7 @@ def totals(
         event=(np.concatenate(event) if event else np.zeros(0, "i8"))[order],
         label=columns[by][order].astype("i8"),
         category=columns["category"][order],
+        lane=columns["lane"][order],
+        nests=nesting_lanes(lanes_of)[columns["lane"]][order],
     )
-    return totals_in(spans, labels.all(), *ends)
+    return totals_in(spans, labels[by](), *ends)
