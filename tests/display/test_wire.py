@@ -235,6 +235,26 @@ def test_an_empty_trace_is_a_whole_container() -> None:
     assert (header["count"], columns["edge_offsets"], columns["output_offsets"]) == (0, [0], [0])
 
 
+def test_an_instruction_that_only_waits_is_hatched() -> None:
+    names = ["copy-start", "fusion", "copy-done", "all-reduce-done"]
+    columns = {
+        "start_ns": [0, 10, 20, 60],
+        "duration_ns": [10, 10, 40, 5],
+        "kind": ["kernel", "kernel", "kernel", "collective"],
+        "op": names,
+        "name": [f"{name}.1" for name in names],
+        "device": ["/device:TPU:0"] * 4,
+        "lane": ["XLA Ops"] * 4,
+    }
+    _, rows = read_drawn(drawn(Trace(events.build(columns))))
+    assert [(row["wait"], row["category"]) for row in rows] == [
+        (0, "kernel"),
+        (0, "kernel"),
+        (40, "sync"),
+        (5, "sync"),
+    ]
+
+
 def test_waiting_is_at_the_head_of_transfers_only() -> None:
     table = events.build(
         {

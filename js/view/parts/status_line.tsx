@@ -69,7 +69,7 @@ export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLi
             </span>
           ))}
         {stores.some(({ drawn }) => drawn.wait) && (
-          <span title="The part of a transfer during which an earlier one occupied the channel">
+          <span title="Waits: of a transfer for an earlier one, of a collective for its last rank, of a device for work that it started">
             <i
               class="swatch"
               style={{

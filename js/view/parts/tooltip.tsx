@@ -113,7 +113,8 @@ function EventTip({ store, hover: { id } }: { store: Store; hover: Hover }) {
       )}
       {waited > 0 && (
         <p>
-          waiting {formatDuration(waited)}, moving {formatDuration(drawn.duration[id] - waited)}
+          waiting {formatDuration(waited)}
+          {waited < drawn.duration[id] && `, moving ${formatDuration(drawn.duration[id] - waited)}`}
         </p>
       )}
       {source || destination ? (

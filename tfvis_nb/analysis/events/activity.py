@@ -160,6 +160,13 @@ def accelerators(events: pd.DataFrame) -> np.ndarray:
     return containing(events["device"], ACCELERATOR)
 
 
+def only_waits(events: pd.DataFrame) -> np.ndarray:
+    """Return a mask of the instructions in which a device waits for work that it started: ``copy-done``."""
+    on_device = is_kind(events, "kernel") | is_kind(events, "collective")
+    mask: np.ndarray = on_device & beginning(events["op"], COPY_DONE)
+    return mask
+
+
 def repeats(events: pd.DataFrame) -> np.ndarray:
     """Return a mask of host rows that repeat ops: TensorFlow 1.14 to 2.3 also records an op on its thread."""
     is_host = is_kind(events, "host")

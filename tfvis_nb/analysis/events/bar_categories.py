@@ -5,7 +5,7 @@ import re
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.events.activity import DEVICE_TO_HOST, HOST_TO_DEVICE, INPUT_WAIT, PIPELINE
+from tfvis_nb.analysis.events.activity import DEVICE_TO_HOST, HOST_TO_DEVICE, INPUT_WAIT, PIPELINE, only_waits
 from tfvis_nb.core.categories import containing, is_kind, map_categories
 from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.palette import CATEGORY_LABELS
@@ -37,6 +37,7 @@ def categorise(events: pd.DataFrame) -> np.ndarray:
         # Some sources name the direction in the op type, some only in the lane.
         named = containing(events["op"], pattern) | containing(events["lane"], pattern)
         category[is_copy & named] = number[name]
+    category[only_waits(events)] = number["sync"]
     on_host = is_kind(events, "op") | is_kind(events, "host")
     is_input = containing(events["op"], INPUT_WAIT) | containing(events["op"], PIPELINE)
     category[on_host & is_input] = number["input"]

@@ -2,13 +2,18 @@
 
 import numpy as np
 
+from tfvis_nb.analysis.events.activity import only_waits
 from tfvis_nb.core.trace import Trace
 
 
 def waits(trace: Trace) -> np.ndarray:
-    """Nanoseconds at the head of each event that it waited for its peers: transfers, collectives of ranks."""
-    wait = np.zeros(len(trace.events), "i8")
+    """Return how long each event waited from its start, in ns.
+
+    Transfers and collectives wait for their peers, and an instruction such as ``copy-done`` for work that
+    its device started before.
+    """
     kinds = trace.events["kind"]
+    wait = np.where(only_waits(trace.events), trace.events["duration_ns"].to_numpy(), 0)
     for kind, waiting in (("transfer", "transfers"), ("collective", "collective_waits")):
         if not (kinds == kind).any():
             continue
