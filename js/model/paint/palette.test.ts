@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import palette from "../../../tfvis_nb/core/palette.json";
 import { meaningOf } from "../glossary";
 import { CATEGORIES, type Made, makeDrawn, makeLane } from "../wire/testing/synthetic";
 import { contrast, lighten, mix, parseColour, toHex, toPixel } from "./colour";
@@ -49,6 +50,34 @@ it("shows tensors in shades that stand out from the ground and carry names", () 
       }
       expect(meaningOf(categoryLabel(name))).toMatch(/\.$/);
     }
+});
+
+/** What deuteranopes and protanopes see, in linear RGB (Machado, Oliveira and Fernandes 2009). */
+const VISION = [
+  [1, 0, 0, 0, 1, 0, 0, 0, 1],
+  [0.367322, 0.860646, -0.227968, 0.280085, 0.672501, 0.047413, -0.01182, 0.04294, 0.968881],
+  [0.152286, 1.052583, -0.204868, 0.114503, 0.786281, 0.099216, -0.003882, -0.048116, 1.051998],
+];
+
+function seen(css: string, eye: readonly number[]): number[] {
+  const linear = parseColour(css).map((part) => (part / 255) ** 2.2);
+  return [0, 3, 6].map((row) => {
+    const part = linear.reduce((sum, each, at) => sum + each * eye[row + at], 0);
+    return Math.max(part, 0) ** (1 / 2.2);
+  });
+}
+
+it.each(THEMES)("tells launches from every other activity and from ops in the %s theme", (theme) => {
+  const others = Object.keys(palette.activities).filter(
+    (name) => !["launch", "idle", "unknown"].includes(name),
+  );
+  for (const eye of VISION) {
+    const launch = seen(categoryColour("launch", theme), eye);
+    for (const name of [...others, "op"]) {
+      const other = seen(categoryColour(name, theme), eye);
+      expect(Math.hypot(...launch.map((part, at) => part - other[at])), name).toBeGreaterThan(0.14);
+    }
+  }
 });
 
 describe("paints", () => {
