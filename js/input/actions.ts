@@ -44,7 +44,7 @@ export class Actions extends Annotating {
       store.on(["search"], () => this.nextMatch(direction), this.#looking.signal);
     }
     if (!store.matches) return;
-    const { ids } = store.matches;
+    const { ids, first } = store.matches;
     // Own bars come after the events.
     const bars = foundBars(store);
     const all = ids.length + bars.length;
@@ -53,7 +53,10 @@ export class Actions extends Annotating {
     // By event id, because the last match visited may not be in the browser yet.
     const selection = store.host.get("selection");
     const last = selection && "events" in selection ? selection.events[0] : undefined;
-    const next = bar < 0 ? nextPlace(ids, last, direction) : ids.length + bar + direction;
+    const next =
+      bar < 0
+        ? nextPlace(ids, last ?? (direction > 0 ? first - 1 : undefined), direction)
+        : ids.length + bar + direction;
     const place = (next + all) % all;
     if (place < ids.length) this.visitEvent(ids[place]);
     else selectBar(store, bars[place - ids.length].track, bars[place - ids.length].at);

@@ -129,6 +129,35 @@ def test_table_of_a_range_is_copied_as_a_dataframe(exported: OpenExported, tmp_p
     expect(table).to_have_count(0)
 
 
+def test_search_shows_exact_matches_first(exported: OpenExported, tmp_path: Path) -> None:
+    name = "gradients/tower_0/a_scope_with_a_long_name/conv2d_grad/Conv2D_12"
+    table = events.build(
+        {
+            "start_ns": [0, 1000, 2000, 3000],
+            "duration_ns": [900, 800, 100, 200],
+            "op": ["VarHandleOp", "DepthwiseConv2D", "Conv2D", "Conv2D"],
+            "name": ["conv2d/kernel", "depthwise", "first", name],
+            "lane": ["ops", "ops", "other", "ops"],
+            "kind": ["op"] * 4,
+        }
+    )
+    timeline = exported(Trace(table).to_html(tmp_path / "page.html")).wait()
+    timeline.search_box.fill("conv2d")
+    rows = timeline.details.get_by_role("table", name="Matches").get_by_role("row")
+    expect(rows).to_have_count(5)
+    shown = [row.split("\t") for row in rows.all_inner_texts()[1:]]
+    assert [row[0].replace("\n", "") for row in shown] == [name, "first", "depthwise", "conv2d/kernel"]
+    assert [row[1:] for row in shown[:2]] == [["ops", "200 ns"], ["other", "100 ns"]]
+    # Its end stays in sight, and the pointer shows all of it.
+    cut = rows.nth(1).get_by_role("button")
+    expect(cut).to_have_attribute("title", re.compile(name))
+    ends = "e => [e.getBoundingClientRect().right, e.querySelector('span').getBoundingClientRect().right]"
+    whole, text = cut.evaluate(ends)
+    assert text <= whole + 1
+    timeline.search_box.press("Enter")
+    expect(timeline.title).to_have_text("first")
+
+
 def test_a_sandboxed_frame_shows_it_too(exported: OpenExported, page_file: Path, tmp_path: Path) -> None:
     inside = html.escape(page_file.read_text(encoding="utf-8"), quote=True)
     outer = tmp_path / "outer.html"

@@ -29,8 +29,9 @@ export interface Matches {
   /** Their summed durations, and how long at least one of them runs (ns), where that is known. */
   total: number;
   busy: number | null;
-  /** The longest of them. */
+  /** The longest of those that fit best, and the first of these (its id; -1 without matches). */
   longest: Found[];
+  first: number;
   /** From the first start to the last end, if the kernel has searched for them. */
   span?: { start: number; end: number } | null;
 }
@@ -55,7 +56,7 @@ export function search(
   const mask = new Uint8Array(drawn.count);
   const { leftOut = 0 } = drawn;
   if (clauses.length === 0)
-    return { ids: new Uint32Array(0), count: 0, mask, total: 0, busy: 0, longest: [] };
+    return { ids: new Uint32Array(0), count: 0, mask, total: 0, busy: 0, longest: [], first: -1 };
   if (step === null) for (let id = 0; id < mask.length; id++) mask[id] = drawn.lane[id] < leftOut ? 0 : 1;
   else if (drawn.step === null) mask.fill(step === 0 ? 1 : 0);
   else for (let id = 0; id < mask.length; id++) mask[id] = drawn.step[id] === step ? 1 : 0;
@@ -69,7 +70,14 @@ export function search(
       ids[at++] = id;
       total += drawn.duration[id];
     }
-  return { ids, count, mask, total, busy: busyTime(drawn, ids), longest: longestOf(drawn, ids) };
+  return {
+    ids,
+    count,
+    mask,
+    total,
+    busy: busyTime(drawn, ids),
+    ...fitting(drawn, ids, ranks(drawn, clauses)),
+  };
 }
 
 /** The place of the next match after (`direction` 1) or before (-1) event `id`, if any; -1 and `ids.length` are beyond. */
@@ -78,27 +86,56 @@ export function nextPlace(ids: Uint32Array, id: number | undefined, direction: 1
   return direction > 0 ? firstAbove(ids, id) : firstAtLeast(ids, id) - 1;
 }
 
-function longestOf({ duration, name, names, op, ops, lane }: Drawn, ids: Uint32Array): Found[] {
-  // Longest first, and the earlier of two that are as long; short ones are left out before they are sorted.
-  let longest: number[] = [];
-  let least = -1;
+/** How well an event fits: 0 if its op or name is the text, 1 if its op contains it, otherwise 2. */
+function ranks({ name, names, op, ops }: Drawn, clauses: readonly Clause[]): (id: number) => number {
+  const textsOf = (field: Field) =>
+    clauses.flatMap(({ terms, negated }) =>
+      terms.flatMap((term) =>
+        !negated && term.type === "text" && [field, "any"].includes(term.field) ? term.text : [],
+      ),
+    );
+  const [inOps, inNames] = [textsOf("op"), textsOf("name")];
+  const ofOp = ops.map((each) => {
+    const text = each.toLowerCase();
+    return inOps.includes(text) ? 0 : inOps.some((part) => text.includes(part)) ? 1 : 2;
+  });
+  const isNamed = new Map<number, boolean>();
+  return (id) => {
+    if (!isNamed.has(name[id])) isNamed.set(name[id], inNames.includes(names.get(name[id]).toLowerCase()));
+    return isNamed.get(name[id]) ? 0 : ofOp[op[id]];
+  };
+}
+
+function fitting(
+  { duration, name, names, op, ops, lane }: Drawn,
+  ids: Uint32Array,
+  rankOf: (id: number) => number,
+): Pick<Matches, "longest" | "first"> {
+  // The best first, of these the longest, and the earlier of two that are as long; before they are sorted the
+  // others are left out.
+  let best: number[] = [];
+  let last = -1;
+  let first = -1;
+  const compare = (a: number, b: number) => rankOf(a) - rankOf(b) || duration[b] - duration[a] || a - b;
   const cut = () => {
-    longest = longest.sort((a, b) => duration[b] - duration[a] || a - b).slice(0, MOST_LISTED);
-    if (longest.length === MOST_LISTED) least = duration[longest[MOST_LISTED - 1]];
+    best = best.sort(compare).slice(0, MOST_LISTED);
+    last = best[MOST_LISTED - 1] ?? -1;
   };
   for (const id of ids) {
-    if (duration[id] <= least) continue;
-    longest.push(id);
-    if (longest.length === 16 * MOST_LISTED) cut();
+    if (first < 0 || rankOf(id) < rankOf(first)) first = id;
+    if (last >= 0 && compare(id, last) > 0) continue;
+    best.push(id);
+    if (best.length === 16 * MOST_LISTED) cut();
   }
   cut();
-  return longest.map((id) => ({
+  const longest = best.map((id) => ({
     event: id,
     name: names.get(name[id]),
     op: ops[op[id]],
     lane: lane[id],
     duration: duration[id],
   }));
+  return { longest, first };
 }
 
 function keepMatching(

@@ -1,16 +1,16 @@
 /**
- * Events as a table: the longest first, sorted by any column; a line above it has what they have in common.
+ * Events as a table: the longest or the best first, sorted by any column; a line above it has what they have in common.
  */
 
 import { useState } from "preact/hooks";
-import { isolated, withoutControls } from "../../model/format/bidi";
+import { isolated } from "../../model/format/bidi";
 import { markdownText } from "../../model/format/table_text";
 import { formatCount, formatDuration } from "../../model/format/units";
-import { shortName } from "../../model/lanes/event_text";
 import { commonLocation, laneLabel, laneName, NO_NAME } from "../../model/lanes/labels";
 import type { Found } from "../../model/search/search";
 import type { Store } from "../../state/store";
 import { CopyTable } from "../../ui/copy_table";
+import { MiddleCut } from "../../ui/middle_cut";
 import { type Order, sortRows } from "../../ui/sort";
 import { Table } from "../../ui/table";
 
@@ -28,11 +28,15 @@ interface EventTableProps {
   /** Sum of the durations of all, and how long at least one of them runs (ns). */
   total: number;
   busy: number | null;
+  /** Whether they come in an order of their own: the best matches first. */
+  isRanked?: boolean;
   visit: (event: number) => void;
 }
 
-export function EventTable({ store, title, events, count, total, busy, visit }: EventTableProps) {
-  const [order, setOrder] = useState<Order<Column>>({ column: "duration", up: false });
+export function EventTable({ store, title, events, count, total, busy, isRanked, visit }: EventTableProps) {
+  const [order, setOrder] = useState<Order<Column> | null>(
+    isRanked ? null : { column: "duration", up: false },
+  );
   const lanes = [...new Set(events.map(({ lane }) => lane))].map((lane) => store.drawn.lanes[lane]);
   const where = commonLocation(lanes);
   const ops = new Set(events.map(({ op }) => op));
@@ -52,8 +56,11 @@ export function EventTable({ store, title, events, count, total, busy, visit }: 
     lane: laneText,
     duration: ({ duration }) => formatDuration(duration),
   };
-  const value = (event: Found) => (order.column === "duration" ? event.duration : texts[order.column](event));
-  const sorted = sortRows(events, order.up, value);
+  const sorted = order
+    ? sortRows(events, order.up, (event) =>
+        order.column === "duration" ? event.duration : texts[order.column](event),
+      )
+    : events;
   const data = () =>
     [
       CSV_HEADS,
@@ -92,7 +99,7 @@ export function EventTable({ store, title, events, count, total, busy, visit }: 
       </dl>
       <section class="events">
         <header>
-          <h3>{isAll ? "Events" : `Longest ${formatCount(events.length)}`}</h3>
+          <h3>{isAll ? "Events" : `${isRanked ? "Best" : "Longest"} ${formatCount(events.length)}`}</h3>
           <CopyTable name={title} {...{ data, markdown }} />
         </header>
         <Table
@@ -114,7 +121,7 @@ export function EventTable({ store, title, events, count, total, busy, visit }: 
                     title={isolated(event.name || event.op)}
                     onClick={() => visit(event.event)}
                   >
-                    {withoutControls(shortName(event.name || event.op)) || NO_NAME}
+                    <MiddleCut text={event.name || event.op || NO_NAME} />
                   </button>
                 </td>
                 {hasLanes && (

@@ -47,6 +47,7 @@ export function MatchDetails({ store, actions, matches }: MatchDetailsProps) {
           title="Matches"
           events={longest}
           count={count}
+          isRanked
           visit={(event) => actions.visitEvent(event)}
         />
       )}

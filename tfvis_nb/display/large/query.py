@@ -1,7 +1,10 @@
 """Parse the text of the search field, like ``js/model/search/query.ts``."""
 
 import re
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+import numpy as np
 
 TEXT_FIELDS = ("name", "op", "lane", "kind", "is", "file")
 """Fields that can be searched separately, as in ``op:MatMul``."""
@@ -124,3 +127,31 @@ def _term(field: str, text: str) -> Term | None:
     if bound is not None and bound[4] in units:
         return Bound(of, bound[1] == ">", bool(bound[2]), float(bound[3]) * units[bound[4]])
     return Unread(f"{field}:{plain}") if field else Text("any", plain)
+
+
+class Ranks(NamedTuple):
+    """How well labels fit a search: events named exactly so come first, then those whose op fits.
+
+    ``ranks`` in ``js/model/search/search.ts`` finds the same.
+    """
+
+    ops: list[str]
+    names: list[str]
+
+    @classmethod
+    def of(cls, clauses: Sequence[Clause]) -> "Ranks":
+        """Return the texts of a search for ops and for names."""
+        terms = [term for terms, negated in clauses if not negated for term in terms]
+        texts = {
+            field: [each.text for each in terms if isinstance(each, Text) and each.field in ("any", field)]
+            for field in ("op", "name")
+        }
+        return cls(texts["op"], texts["name"])
+
+    def rank(self, ops: Iterable[str], op: np.ndarray, names: Iterable[str], name: np.ndarray) -> np.ndarray:
+        """Return 0, 1 or 2 for each event, by its index in the distinct `ops` and `names`."""
+        lower = [each.lower() for each in ops]
+        of_op = [0 if each in self.ops else 2 - any(text in each for text in self.ops) for each in lower]
+        of_name = [2 * (each.lower() not in self.names) for each in names] if self.names else None
+        ranks: np.ndarray = np.array(of_op, "u1")[op]
+        return ranks if of_name is None else np.minimum(ranks, np.array(of_name, "u1")[name])

@@ -14,7 +14,7 @@ from tfvis_nb.analysis.events.bar_categories import CATEGORIES
 from tfvis_nb.core.labels import lane_search_text
 from tfvis_nb.core.palette import CATEGORY_LABELS
 from tfvis_nb.display.large.layout import Layout
-from tfvis_nb.display.large.query import Bound, Lines, Steps, Term, Text, parse_query
+from tfvis_nb.display.large.query import Bound, Lines, Ranks, Steps, Term, Text, parse_query
 
 MOST_LISTED = 50
 """How many of the longest events found are listed."""
@@ -26,6 +26,7 @@ class Found:
     """The matches of a search."""
 
     events: np.ndarray  # Event ids in order
+    ranks: np.ndarray  # How well each fits, from 0
     # The number of found events before each position of the layout, one longer than the positions
     hits: np.ndarray
 
@@ -46,13 +47,18 @@ def find(layout: Layout, text: str, step: int | None) -> Found:
         mask &= ~found if negated else found
     hits = np.zeros(len(mask) + 1, "i4")
     np.cumsum(mask[layout.event], out=hits[1:])
-    return Found(np.flatnonzero(mask), hits)
+    events = np.flatnonzero(mask)
+    names = np.unique(layout.name[events], return_inverse=True)
+    texts = layout.names.take(pa.array(names[0])).to_pylist()
+    ranks = Ranks.of(clauses).rank(layout.ops, layout.op[events], texts, names[1])
+    return Found(events, ranks, hits)
 
 
 def longest_found(layout: Layout, found: Found) -> dict[str, Any]:
-    """Return the ``total`` duration of the matches, their union ``busy`` (ns), and the ``longest``.
+    """Return the ``total`` duration of the matches, and their union ``busy`` (ns).
 
-    ``span`` is the first start and the last end (ns from the origin), None without matches.
+    ``longest`` are the longest of those that fit best, ``first`` is the first of these. ``span`` is the first
+    start and the last end (ns from the origin), None without matches.
     """
     start, duration = (
         layout.trace.events[name].to_numpy()[found.events] for name in ("start_ns", "duration_ns")
@@ -61,7 +67,7 @@ def longest_found(layout: Layout, found: Found) -> dict[str, Any]:
     # By start, so that a union only needs the latest end so far.
     fresh = np.minimum(duration[1:], end[1:] - end[:-1])
     busy = int(duration[:1].sum()) + int(fresh.sum())
-    places = np.lexsort((found.events, -duration))[:MOST_LISTED]
+    places = np.lexsort((found.events, -duration, found.ranks))[:MOST_LISTED]
     longest = [
         {
             "event": int(event),
@@ -74,7 +80,8 @@ def longest_found(layout: Layout, found: Found) -> dict[str, Any]:
     ]
     origin = layout.origin
     span = {"start": int(start[0]) - origin, "end": int(end[-1]) - origin} if len(end) else None
-    return {"total": int(duration.sum()), "busy": busy, "longest": longest, "span": span}
+    first = int(found.events[found.ranks.argmin()]) if len(end) else -1
+    return {"total": int(duration.sum()), "busy": busy, "longest": longest, "span": span, "first": first}
 
 
 def _holds(layout: Layout, term: Term) -> np.ndarray:

@@ -14,7 +14,7 @@ from tfvis_nb.analysis.events.merging import pieces
 from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.labels import lane_search_text
 from tfvis_nb.core.palette import CATEGORY_LABELS
-from tfvis_nb.display.large.query import Bound, Clause, Steps, Term, Text, parse_query
+from tfvis_nb.display.large.query import Bound, Clause, Ranks, Steps, Term, Text, parse_query
 from tfvis_nb.display.large.search import KERNELS, MOST_LISTED, kernel_names, within
 from tfvis_nb.display.on_disk.part import Part
 from tfvis_nb.display.on_disk.places import Places
@@ -37,6 +37,7 @@ class DatasetFound:
     busy: int | None
     longest: list[dict[str, Any]]
     span: dict[str, int] | None
+    first: int  # The first that fits best
 
     def holds(self, places: Places, events: np.ndarray) -> np.ndarray:
         """Mark the found events, by id (uint8)."""
@@ -53,6 +54,7 @@ def find(parts: Sequence[Part], places: Places, text: str, steps: Iterable[int] 
     """Find the events, in some steps or all, that match all words of `text`; see `parse_query`."""
     clauses = parse_query(text)
     wanted = None if steps is None else np.array(sorted(steps))
+    ranks = Ranks.of(clauses)
     found = _Sums(places)
     bits: list[np.ndarray] = []
     for number, part in enumerate(parts):
@@ -66,10 +68,14 @@ def find(parts: Sequence[Part], places: Places, text: str, steps: Iterable[int] 
             own = np.flatnonzero(mask)
             if len(own):
                 times = (rows.column(name).to_numpy()[own] for name in ("start_ns", "duration_ns"))
-                found.add(places.first_event[number] + part.first_of(group) + own, *times)
+                event = places.first_event[number] + part.first_of(group) + own
+                found.add(event, *times, rows.ranks(ranks, own))
         every = np.concatenate(masks) if masks else np.zeros(part.described["events"], "?")
         bits.append(np.packbits(every))
-    return found.all(bits, [_listed(parts, places, *row) for row in found.best.itertuples(index=False)])
+    return found.all(
+        bits,
+        [_listed(parts, places, *row) for row in found.best[["event", "duration"]].itertuples(index=False)],
+    )
 
 
 class _Sums:
@@ -82,9 +88,10 @@ class _Sums:
         self._held = 0
         self._count = self._total = 0
         self._first, self._last = np.iinfo("i8").max, np.iinfo("i8").min
-        self.best = pd.DataFrame({"event": [], "duration": []}, dtype="i8")
+        self.best = pd.DataFrame({"event": [], "duration": [], "rank": []}, dtype="i8")
+        self._fitting = (3, -1)
 
-    def add(self, event: np.ndarray, start: np.ndarray, duration: np.ndarray) -> None:
+    def add(self, event: np.ndarray, start: np.ndarray, duration: np.ndarray, rank: np.ndarray) -> None:
         """Add events, ordered by start."""
         if self._count < MOST_IDS:
             self._ids.append(event[: MOST_IDS - self._count])
@@ -92,9 +99,13 @@ class _Sums:
         self._total += int(duration.sum())
         end = start + duration
         self._first, self._last = min(self._first, int(start[0])), max(self._last, int(end.max()))
-        longest = np.argsort(-duration, kind="stable")[:MOST_LISTED]
-        best = pd.concat([self.best, pd.DataFrame({"event": event[longest], "duration": duration[longest]})])
-        self.best = best.sort_values(["duration", "event"], ascending=[False, True])[:MOST_LISTED]
+        self._fitting = min(self._fitting, (int(rank.min()), int(event[rank.argmin()])))
+        longest = np.lexsort((-duration, rank))[:MOST_LISTED]
+        listed = {"event": event[longest], "duration": duration[longest], "rank": rank[longest].astype("i8")}
+        best = pd.concat([self.best, pd.DataFrame(listed)])
+        self.best = best.sort_values(["rank", "duration", "event"], ascending=[True, False, True])[
+            :MOST_LISTED
+        ]
         if self._covered is not None:
             self._covered.append((start, end))
             self._held += len(start)
@@ -121,6 +132,7 @@ class _Sums:
             busy=None if self._covered is None else int(sum((b - a).sum() for a, b in self._covered)),
             longest=longest,
             span=span if self._count else None,
+            first=self._fitting[1],
         )
 
 
@@ -164,6 +176,13 @@ class GroupRows:
         if name not in self._read:
             self._read[name] = self._part.table(self._group, [name])[name]
         return self._read[name]
+
+    def ranks(self, ranks: Ranks, rows: np.ndarray) -> np.ndarray:
+        """Return how well rows fit a search."""
+        if not ranks.ops and not ranks.names:
+            return np.zeros(len(rows), "u1")
+        op, name = (codes_of(self.column(each)) for each in ("op", "name"))
+        return ranks.rank([*op.listed(), ""], op.codes[rows], [*name.listed(), ""], name.codes[rows])
 
     def matching(self, clauses: Sequence[Clause]) -> np.ndarray:
         """Mark the rows that match all clauses."""
