@@ -54,6 +54,18 @@ def test_everything_that_is_offered_can_be_predicted(name: str) -> None:
     assert len(costs["rows"]) <= len(control["choices"][0]["names"])
 
 
+@pytest.mark.parametrize("name", ["gpu_tf221_mlp.pb.xz", "gpu_tf221_dist.pb.xz"])
+def test_changes_that_save_most_come_first(name: str) -> None:
+    trace = real_trace(DATA / name)
+    for choice in tab(trace, "What if")["blocks"][0]["choices"]:
+        how = {"subject": choice["subject"], "how": 0}
+        found = [what_if.outcome(trace, how | {"name": name}) for name, _ in choice["names"]]
+        saved = [outcome["recorded_ns"] - outcome["predicted_ns"] for outcome in found]
+        assert sum(saved[:3]) >= max(saved) > 0, choice["subject"]
+        if choice["subject"] in ("activities", "on_time"):
+            assert saved == sorted(saved, reverse=True)
+
+
 def test_without_a_change_the_step_is_as_recorded(trace: tv.Trace) -> None:
     now = tab(trace, "What if")["blocks"][0]["now"]
     (step,) = trace.steps["duration_ns"]

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.communication.stragglers import stragglers
+from tfvis_nb.analysis.communication.stragglers import late_tasks
 from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER, activity
 from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
-from tfvis_nb.analysis.prediction.changed_events import path_activities
+from tfvis_nb.analysis.prediction.changed_events import SELECTORS, path_activities
 from tfvis_nb.analysis.prediction.predicted import Predicted, step_times
 from tfvis_nb.analysis.prediction.replay import replay
 from tfvis_nb.analysis.prediction.what_if import requested
@@ -27,6 +27,7 @@ MOST_EVENTS = 100_000
 """For larger traces, a prediction takes longer than a drag of the slider."""
 
 _MOST_NAMES = 30
+_MOST_ORDERED = 120
 _LONGEST_LABEL = 80
 _NO_WORK = ("none", "runtime", "launch")
 _DEFINITION = (
@@ -143,7 +144,7 @@ def _parts(trace: Trace, step: int) -> pd.DataFrame:
 
 
 def _choices(trace: Trace) -> list[dict[str, Any]]:
-    """Return possible changes: for each subject, the names with the most time, and their labels.
+    """Return possible changes: for each subject, names and their labels, those that can save most first.
 
     ``how`` has the changes other than a factor.
     """
@@ -153,7 +154,7 @@ def _choices(trace: Trace) -> list[dict[str, Any]]:
         {
             "subject": subject,
             "label": _SUBJECTS[subject],
-            "names": names[:_MOST_NAMES],
+            "names": _foremost(trace, subject, names)[:_MOST_NAMES],
             "how": [
                 *([[HIDDEN, "hidden behind other work"]] if subject != ON_TIME else []),
                 *([[ON_GPU, "at the speed of a GPU"]] if subject in moves else []),
@@ -162,6 +163,29 @@ def _choices(trace: Trace) -> list[dict[str, Any]]:
         for subject, found in _names(trace)
         if (names := [list(pair) for pair in found if 0 < len(pair[0]) <= LONGEST_TEXT])
     ]
+
+
+def _foremost(trace: Trace, subject: str, names: list[list[str]]) -> list[list[str]]:
+    """Order names with the most time by their time on the critical path, which limits what they can save."""
+    if subject == ON_TIME:
+        return names
+    if subject == "activities":
+        costs = _saved(trace)
+        return sorted(names, key=lambda pair: -costs[pair[0]][2])
+    on_path = _on_path(trace)
+    saves = {name: on_path[SELECTORS[subject](trace, name)].sum() for name, _ in names[:_MOST_ORDERED]}
+    return sorted(names, key=lambda pair: -saves.get(pair[0], 0))
+
+
+@per_trace
+def _on_path(trace: Trace) -> np.ndarray:
+    """Return the time of each event on the critical path, in ns; kernels share that of their launches."""
+    path, edges = trace.critical_path, trace.edges
+    found = np.zeros(len(trace.events), np.int64)
+    np.add.at(found, path["event"].to_numpy(np.int64), path["duration_ns"].to_numpy(np.int64))
+    launched = edges[edges["kind"].astype(str) == "launch"]
+    np.add.at(found, launched["target"].to_numpy(np.int64), found[launched["source"].to_numpy(np.int64)])
+    return found
 
 
 def _names(trace: Trace) -> Iterator[tuple[str, list[tuple[str, str]]]]:
@@ -176,7 +200,7 @@ def _names(trace: Trace) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     lines = lines[lines["line"].notna()]
     place = lines["file"].astype(str) + ":" + lines["line"].astype(str)
     yield "lines", _longest((lines["device_ns"] + lines["host_ns"]).groupby(place).sum())
-    tasks = stragglers(trace)["task"].astype(str).unique().tolist()
+    tasks = late_tasks(trace)["task"].astype(str).unique().tolist()
     yield ON_TIME, [(task, printable(task_label(task) or task, _LONGEST_LABEL)) for task in tasks]
 
 
@@ -196,19 +220,27 @@ def _activities(trace: Trace) -> list[str]:
 
 def _costs(trace: Trace) -> dict[str, Any]:
     """Tabulate the steps without each of the activities whose removal saves time."""
-    rows = []
-    for name in _activities(trace):
-        altered = requested(trace, {"activities": {name: 0}})
-        times, *_ = step_times(trace, replay(trace, altered))
-        recorded, predicted = (round(times[column].median()) for column in ("recorded_ns", "predicted_ns"))
-        if recorded > predicted:
-            saved = recorded - predicted
-            along = _along(trace, name, altered.factor == 0)
-            rows.append((activity_label(name), predicted, saved, saved / recorded, along))
+    rows = [
+        (activity_label(name), predicted, saved, saved / (predicted + saved), along)
+        for name, (along, predicted, saved) in _saved(trace).items()
+        if saved > 0
+    ]
     found = pd.DataFrame(rows, columns=[column.name for column in _COSTS])
     found = found.sort_values("saved_ns", ascending=False, kind="stable")
     reason = "" if rows else Text("no_activity_saves")
     return table("Steps without an activity", found, _COSTS, definition=_SAVING, reason=reason)
+
+
+@per_trace
+def _saved(trace: Trace) -> dict[str, tuple[str, int, int]]:
+    """Return for each activity what goes along, the predicted median step without it, and what that saves."""
+    found = {}
+    for name in _activities(trace):
+        altered = requested(trace, {"activities": {name: 0}})
+        times, *_ = step_times(trace, replay(trace, altered))
+        recorded, predicted = (round(times[column].median()) for column in ("recorded_ns", "predicted_ns"))
+        found[name] = (_along(trace, name, altered.factor == 0), predicted, recorded - predicted)
+    return found
 
 
 def _along(trace: Trace, name: str, removed: np.ndarray) -> str:
