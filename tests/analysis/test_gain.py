@@ -192,7 +192,7 @@ def test_gains_of_work_that_nothing_awaits_have_a_reason() -> None:
 def test_predictions_are_doubted_as_gains_are(needed: str) -> None:
     trace, change = _reduced(needed), {"activities": {"communication": 0}}
     reason = gain(trace, change, [0]).reason
-    found = trace.what_if(**change)
+    found = trace.what_if(**change)  # type: ignore[arg-type]
     assert found.doubt == reason
     assert any("not trusted" in note for note in found.notes) == (needed == "a")
     shown = outcome(trace, {"subject": "activities", "name": "communication", "how": 0})

@@ -309,7 +309,7 @@ def test_changes_are_a_mapping(given: Any) -> None:
 def test_errors_name_what_may_have_been_meant() -> None:
     for subject, name, meant in (("ops", "Matmul", "MatMul"), ("activities", "lunch", "launch")):
         with pytest.raises(ValueError, match=r".") as raised:
-            _launched().what_if(**{subject: {name: 2}})
+            _launched().what_if(**{subject: {name: 2}})  # type: ignore[arg-type]
         assert repr(meant) in raised.value.args[0].figures["hint"]
     with raises_id(ValueError, "no_such_task") as refused:
         what_if(_late(), on_time="worker:2")

@@ -251,7 +251,7 @@ def test_the_page_holds_both(two: tuple[Trace, Trace], tmp_path: Path) -> None:
     with pytest.raises(PageTooLargeError):
         shown.to_html(max_bytes=1000)
     with raises_id(TypeError, "unknown_option"):
-        shown.to_html(time_range=(0, 1))
+        shown.to_html(time_range=(0, 1))  # type: ignore[call-overload]
 
 
 def test_a_trace_and_a_step_of_another(two: tuple[Trace, Trace], steps: Trace) -> None:

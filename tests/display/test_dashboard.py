@@ -250,9 +250,9 @@ def test_options_are_the_timelines(trace: tv.Trace) -> None:
     shown.selection = [4]
     assert shown.timeline.selection.index.tolist() == [4]
     with raises_id(TypeError, "unknown_option", hint="; did you mean 'color_by'?"):
-        tv.show_dashboard(trace, colour_by="op")
+        tv.show_dashboard(trace, colour_by="op")  # type: ignore[call-arg]
     with raises_id(TypeError, "unknown_option", name="max_byte"):
-        shown.to_html(max_byte=3)
+        shown.to_html(max_byte=3)  # type: ignore[call-overload]
     with raises_id(TraitError, "height_out_of_range", low=160, high=4000):
         shown.panels.height = 5
 

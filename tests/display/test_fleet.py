@@ -178,7 +178,7 @@ def test_a_page_has_as_many_timelines_as_asked_for(dataset: TraceDataset) -> Non
         assert [f'id="tfvis-drawn-{at}"' in page for at in range(3)] == [at < count for at in range(3)]
     for wrong in ("x", -1, True):
         with raises_id(ValueError, "timelines_no_count"):
-            fleet.to_html(timelines=wrong)
+            fleet.to_html(timelines=wrong)  # type: ignore[arg-type]
     with raises_id(PageTooLargeError, "fleet_page_too_large"):
         fleet.to_html(max_bytes=1000)
 

@@ -165,9 +165,9 @@ def test_what_a_track_cannot_have_is_named_and_changes_nothing(
 def test_names_of_tracks_are_texts() -> None:
     for name in ("", " ", "a" * 201, 5):
         with raises_id(ValueError, "track_name", name=name):
-            show_timeline(TRACE, tracks={name: VALUES})
+            show_timeline(TRACE, tracks={name: VALUES})  # type: ignore[dict-item]
     with raises_id(TypeError, "tracks_no_dict"):
-        show_timeline(TRACE, tracks=[VALUES])
+        show_timeline(TRACE, tracks=[VALUES])  # type: ignore[call-overload]
 
 
 def test_empty_tables_are_empty_tracks() -> None:

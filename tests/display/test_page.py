@@ -223,7 +223,7 @@ def test_a_page_that_would_be_too_large_is_not_written(trace: Trace, tmp_path: P
     with raises_id(PageTooLargeError, "page_too_large", most="1 byte"):
         trace.to_html(max_bytes=1)
     with raises_id(TypeError, "max_bytes_no_number", max_bytes="x"):
-        trace.to_html(max_bytes="x")
+        trace.to_html(max_bytes="x")  # type: ignore[call-overload]
     whole = trace.to_html(max_bytes=None)
     assert len(trace.to_html(max_bytes=len(whole))) == len(whole)
 

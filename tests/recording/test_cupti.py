@@ -105,7 +105,7 @@ def test_a_recording_has_the_note(
     assert machine.is_dir()
     monkeypatch.setattr(cupti, "_eager_gpus", lambda: True)
     monkeypatch.setattr(cupti, "cuda_major", lambda: "99")
-    with tv.trace(level=level) as t:
+    with tv.trace(level=level) as t:  # type: ignore[arg-type]
         session.run("loss:0")
     # Without a GPU's level, none of its rows were asked for.
     assert any(id_of(note) == "gpu_rows_missing" for note in t.notes) == (level == "full")

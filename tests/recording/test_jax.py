@@ -256,7 +256,7 @@ def test_jax_beside_tensorflow_that_marks_no_steps(ones: Any) -> None:
 
 def test_what_is_no_framework_and_what_jax_has_not() -> None:
     with raises_id(ValueError, "unknown_trace_option", name="framework", value="torch"):
-        tv.trace(framework="torch")
+        tv.trace(framework="torch")  # type: ignore[arg-type]
     with raises_id(ValueError, "jax_without_sessions"):
         tv.trace(framework="jax", mode="session")
 

@@ -176,9 +176,9 @@ def test_unknown_options_are_refused_with_the_near_ones() -> None:
     with raises_id(TypeError, "unknown_option", name="levle", hint="; did you mean 'level'?"):
         tv.trace(**unknown)
     with raises_id(ValueError, "unknown_trace_option", value="sofware", hint="; did you mean 'software'?"):
-        tv.trace(level="sofware")
+        tv.trace(level="sofware")  # type: ignore[arg-type]
     with raises_id(ValueError, "unknown_trace_option", value="profile", hint="; did you mean 'profiler'?"):
-        tv.trace(mode="profile")
+        tv.trace(mode="profile")  # type: ignore[arg-type]
 
 
 ABSENT = """

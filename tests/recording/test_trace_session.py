@@ -282,7 +282,7 @@ def test_wrong_options(path: Path) -> None:
     with raises_id(ValueError, "not_from_one", name="keep", value=0):
         tv.TraceSession(path, keep=0)
     with raises_id(ValueError, "unknown_trace_option", name="level", value="fully"):
-        tv.TraceSession(path, level="fully")
+        tv.TraceSession(path, level="fully")  # type: ignore[arg-type]
     with raises_id(TypeError, "flag_not_bool", name="steps"):
         tv.trace(steps="x")  # type: ignore[arg-type]
     with raises_id(TypeError, "unknown_option", hint="; did you mean 'keep'?"):

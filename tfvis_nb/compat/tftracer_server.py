@@ -16,7 +16,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from tfvis_nb.core.options import only_known_options
 from tfvis_nb.core.temporary_folder import TemporaryFolder
@@ -34,6 +34,20 @@ _SQLITE = b"SQLite format 3\0"
 _log = logging.getLogger("tfvis_nb")
 _injecting = threading.Lock()
 _injected: TracingServer | None = None
+
+
+class ServerOptions(TypedDict, total=False):
+    """Options of `TracingServer`."""
+
+    start_web_server_on_start: bool
+    server_port: int
+    server_ip: str
+    keep_traces: int
+    is_horovod: bool
+    certfile: str | Path | None
+    keyfile: str | Path | None
+    path: str | Path | None
+    token: str | None
 
 
 class TracingServer:
@@ -285,7 +299,8 @@ def _is_session(path: Path) -> bool:
         return file.read(len(_SQLITE)) == _SQLITE
 
 
-def hook_inject(**options: Any) -> TracingServer:
+@only_known_options
+def hook_inject(**options: Unpack[ServerOptions]) -> TracingServer:
     """Start recording every session of this process, and Keras training, without changing the code.
 
     Parameters

@@ -1,9 +1,11 @@
 """`to_html` for traces and widgets."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
-from tfvis_nb.core.options import check_flags
+from tfvis_nb.core.display_options import HtmlOptions
+from tfvis_nb.core.options import check_flags, only_known_options
 from tfvis_nb.core.output_path import whole, writable
 from tfvis_nb.texts import Text
 
@@ -28,10 +30,13 @@ class HtmlExport:
         raise NotImplementedError
 
     @overload
-    def to_html(self, path: None = None, title: str | None = None, **options: Any) -> str: ...
+    def to_html(self, path: None = None, title: str | None = None, **options: Unpack[HtmlOptions]) -> str: ...
     @overload
-    def to_html(self, path: str | Path, title: str | None = None, **options: Any) -> Path: ...
-    def to_html(self, path: str | Path | None = None, title: str | None = None, **options: Any) -> str | Path:
+    def to_html(self, path: str | Path, title: str | None = None, **options: Unpack[HtmlOptions]) -> Path: ...
+    @only_known_options
+    def to_html(
+        self, path: str | Path | None = None, title: str | None = None, **options: Unpack[HtmlOptions]
+    ) -> str | Path:
         """Write one HTML file that opens offline; widgets keep their options and selection.
 
         Parameters
@@ -43,11 +48,8 @@ class HtmlExport:
         **options
             ``max_bytes`` limits the size of the page, 50 MB by default; None for any size. ``source=False``
             leaves out the code: file names, lines and stacks. ``anonymize=True`` replaces names and leaves
-            out code, like `tfvis_nb.Trace.anonymized`; an explicit ``title`` stays. Traces and timelines take
-            ``time_range``, such as ``"10ms:25ms"``, as in `tfvis_nb.Trace.between`: the page contains only
-            the events that overlap it. They and dashboards also take ``view``, a dict with some keys of
-            `tfvis_nb.TimelineWidget.view`: the page opens there. Traces also take ``tracks``, ``height``,
-            ``group_by``, ``color_by``, ``lane_filter`` and ``selection``, like `tfvis_nb.show_timeline`.
+            out code, like `tfvis_nb.Trace.anonymized`; an explicit ``title`` stays. Traces, timelines,
+            dashboards and fleets have further ones.
 
         Returns
         -------
@@ -64,6 +66,11 @@ class HtmlExport:
         FileNotFoundError
             If the folder does not exist, or this is a source checkout whose front end is not built.
         """
+        return self._written_html(path, title, options)
+
+    def _written_html(
+        self, path: str | Path | None, title: str | None, options: Mapping[str, Any]
+    ) -> str | Path:
         check_flags(**{name: options[name] for name in ("source", "anonymize") if name in options})
         if path is None:
             return self._html(title, **options)

@@ -4,7 +4,7 @@ import difflib
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Sequence
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, get_args, get_type_hints
 
 from tfvis_nb.texts import Text
 
@@ -51,15 +51,39 @@ def check_flags(**flags: object) -> None:
 def only_known_options(function: Callable[P, R]) -> Callable[P, R]:
     """Make `function` reject unknown keywords like `refuse_unknown`.
 
-    Python's own message names the unknown keyword, but not the known ones.
+    Python's own message names the unknown keyword, but not the known ones. The signature, which Jupyter shows
+    with Shift-Tab, has the keys of a ``TypedDict`` instead of ``**options: Unpack[...]``.
     """
     named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    options = inspect.signature(function).parameters.items()
-    known = [name for name, option in options if option.kind in named and name != "self"]
+    signature = inspect.signature(function)
+    parameters = [each for one in signature.parameters.values() for each in _named(one, function)]
+    known = [option.name for option in parameters if option.kind in named and option.name != "self"]
 
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
         refuse_unknown(kwargs, known)
         return function(*args, **kwargs)
 
+    wrapper.__dict__["__signature__"] = signature.replace(parameters=parameters)
     return wrapper
+
+
+class _Optional:
+    """The default of an option that is documented elsewhere."""
+
+    def __repr__(self) -> str:
+        return "..."
+
+
+def _named(parameter: inspect.Parameter, function: Any) -> list[inspect.Parameter]:
+    """Return one parameter for each key of a ``TypedDict``, or the parameter itself."""
+    if parameter.kind is not inspect.Parameter.VAR_KEYWORD:
+        return [parameter]
+    hint = parameter.annotation
+    if isinstance(hint, str):
+        hint = eval(hint, function.__globals__)  # noqa: S307 - an annotation of this package
+    (options,) = get_args(hint)
+    return [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=_Optional(), annotation=hint)
+        for name, hint in get_type_hints(options).items()
+    ]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Literal, Unpack, overload
 
+from tfvis_nb.core.display_options import PictureOptions
+from tfvis_nb.core.options import only_known_options
 from tfvis_nb.core.output_path import whole, writable
 from tfvis_nb.texts import Text
 
@@ -15,15 +17,16 @@ if TYPE_CHECKING:
 class PictureExport:
     """Base of objects that can be drawn as a picture for a paper or a slide."""
 
-    def _picture(self, **options: Any) -> Picture:
+    def _picture(self, **options: Unpack[PictureOptions]) -> Picture:
         """Return the picture that `to_svg` writes."""
         raise NotImplementedError
 
     @overload
-    def to_svg(self, path: None = None, **options: Any) -> str: ...
+    def to_svg(self, path: None = None, **options: Unpack[PictureOptions]) -> str: ...
     @overload
-    def to_svg(self, path: str | Path, **options: Any) -> Path: ...
-    def to_svg(self, path: str | Path | None = None, **options: Any) -> str | Path:
+    def to_svg(self, path: str | Path, **options: Unpack[PictureOptions]) -> Path: ...
+    @only_known_options
+    def to_svg(self, path: str | Path | None = None, **options: Unpack[PictureOptions]) -> str | Path:
         """Draw the lanes as vector graphics: bars, ruler, legend, annotations, and labels as text.
 
         Events narrower than a pixel are merged: the height of such bars is the share of time that events
@@ -69,10 +72,11 @@ class PictureExport:
         return _written(target, self._picture(**options).svg.encode())
 
     @overload
-    def to_pdf(self, path: None = None, **options: Any) -> bytes: ...
+    def to_pdf(self, path: None = None, **options: Unpack[PictureOptions]) -> bytes: ...
     @overload
-    def to_pdf(self, path: str | Path, **options: Any) -> Path: ...
-    def to_pdf(self, path: str | Path | None = None, **options: Any) -> bytes | Path:
+    def to_pdf(self, path: str | Path, **options: Unpack[PictureOptions]) -> Path: ...
+    @only_known_options
+    def to_pdf(self, path: str | Path | None = None, **options: Unpack[PictureOptions]) -> bytes | Path:
         """Write the picture of `to_svg` as a PDF of its size, with embedded fonts (extra ``pictures``).
 
         `path` ends in ``.pdf``; None returns the bytes. Options and errors are those of `to_svg`; ImportError
@@ -83,10 +87,13 @@ class PictureExport:
         return made if target is None else _written(target, made)
 
     @overload
-    def to_png(self, path: None = None, *, dpi: float = 300, **options: Any) -> bytes: ...
+    def to_png(self, path: None = None, *, dpi: float = 300, **options: Unpack[PictureOptions]) -> bytes: ...
     @overload
-    def to_png(self, path: str | Path, *, dpi: float = 300, **options: Any) -> Path: ...
-    def to_png(self, path: str | Path | None = None, *, dpi: float = 300, **options: Any) -> bytes | Path:
+    def to_png(self, path: str | Path, *, dpi: float = 300, **options: Unpack[PictureOptions]) -> Path: ...
+    @only_known_options
+    def to_png(
+        self, path: str | Path | None = None, *, dpi: float = 300, **options: Unpack[PictureOptions]
+    ) -> bytes | Path:
         """Write the picture of `to_svg` as a PNG with `dpi` pixels an inch (extra ``pictures``).
 
         Programs place it at its `width`, because the file has its resolution. `path` ends in ``.png``; None
@@ -97,7 +104,7 @@ class PictureExport:
         made = self._typeset("png", options, dpi)
         return made if target is None else _written(target, made)
 
-    def _typeset(self, form: Literal["pdf", "png"], options: dict[str, Any], dpi: float = 300) -> bytes:
+    def _typeset(self, form: Literal["pdf", "png"], options: PictureOptions, dpi: float = 300) -> bytes:
         from tfvis_nb.display.pictures.typeset import typeset
 
         made = self._picture(**options)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack, overload
 
 import pandas as pd
 import pyarrow as pa
@@ -17,9 +17,10 @@ from tfvis_nb import events as event_table
 from tfvis_nb.core import annotations as annotation_table
 from tfvis_nb.core import clock_bounds as clocks
 from tfvis_nb.core import counters as counter_table
+from tfvis_nb.core.display_options import PictureOptions, TraceHtmlOptions
 from tfvis_nb.core.html_export import HtmlExport
 from tfvis_nb.core.metadata import Metadata
-from tfvis_nb.core.options import check_title
+from tfvis_nb.core.options import check_title, only_known_options
 from tfvis_nb.core.picture_export import PictureExport
 from tfvis_nb.core.stacks import StackTable
 from tfvis_nb.core.time_ranges import Time, TimeRange
@@ -200,18 +201,59 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         alive = [each for each in _WATCHERS.get(self, []) if each[0]() is not None]
         _WATCHERS[self] = [*alive, (weakref.ref(watcher), changed)]
 
+    @overload
+    def to_html(
+        self, path: None = None, title: str | None = None, **options: Unpack[TraceHtmlOptions]
+    ) -> str: ...
+    @overload
+    def to_html(
+        self, path: str | Path, title: str | None = None, **options: Unpack[TraceHtmlOptions]
+    ) -> Path: ...
+    @only_known_options
+    def to_html(
+        self, path: str | Path | None = None, title: str | None = None, **options: Unpack[TraceHtmlOptions]
+    ) -> str | Path:
+        """Write one HTML file that opens offline.
+
+        Parameters
+        ----------
+        path
+            Where to write: a name that ends in ``.html`` or ``.htm``, or a pipe; None to return the text.
+        title
+            The title of the page, by default that of the trace.
+        **options
+            ``max_bytes`` limits the size of the page, 50 MB by default; None for any size. ``source=False``
+            leaves out the code: file names, lines and stacks. ``anonymize=True`` replaces names and leaves
+            out code, like `anonymized`; an explicit ``title`` stays. ``time_range``, such as ``"10ms:25ms"``,
+            as in `between`: the page contains only the events that overlap it. ``view``: a dict with some
+            keys of `tfvis_nb.TimelineWidget.view`; the page opens there. ``selection``, ``tracks``,
+            ``height``, ``group_by``, ``color_by`` and ``lane_filter`` as in `tfvis_nb.show_timeline`.
+
+        Returns
+        -------
+        pathlib.Path or str
+            The path written, or the text.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If an option is unknown or has an invalid value, the name does not end in ``.html`` or
+            ``.htm``, or the page would be larger than ``max_bytes``.
+        OSError
+            If the file cannot be written; FileNotFoundError if the folder does not exist.
+        """
+        return self._written_html(path, title, options)
+
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""
         from tfvis_nb.display.pages.page import html_page
 
         return html_page(self, title, **options)
 
-    def _picture(self, **options: Any) -> Picture:
+    def _picture(self, **options: Unpack[PictureOptions]) -> Picture:
         """Return the picture that `to_svg` writes."""
-        from tfvis_nb.core.options import refuse_unknown
-        from tfvis_nb.display.pictures.picture import OPTIONS, picture
+        from tfvis_nb.display.pictures.picture import picture
 
-        refuse_unknown(options, OPTIONS)
         return picture(self, **options)
 
     # Without it, Python would ask for step 0, 1, ... until there is none.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from tfvis_nb.analysis.findings.table import FindingsTable
     from tfvis_nb.analysis.overview.overview import Overview
     from tfvis_nb.analysis.prediction.predicted import Predicted
+    from tfvis_nb.analysis.prediction.what_if import Changes
     from tfvis_nb.core.trace import Trace
     from tfvis_nb.display.charts import Charts
 
@@ -230,7 +231,16 @@ class TraceTables:
 
         return step_table(self._trace)
 
-    def what_if(self, **changes: Any) -> Predicted:
+    def what_if(
+        self,
+        *,
+        ops: Changes | None = None,
+        kernels: Changes | None = None,
+        layers: Changes | None = None,
+        lines: Changes | None = None,
+        activities: Changes | None = None,
+        on_time: str | None = None,
+    ) -> Predicted:
         """Predict the steps if some events took longer or shorter: `tfvis_nb.analysis.what_if`.
 
         ``ops``, ``kernels``, ``layers``, ``lines`` and ``activities`` are dicts from a name to a factor of
@@ -238,4 +248,12 @@ class TraceTables:
         """
         from tfvis_nb.analysis.prediction.what_if import what_if
 
-        return what_if(self._trace, **changes)
+        return what_if(
+            self._trace,
+            ops=ops,
+            kernels=kernels,
+            layers=layers,
+            lines=lines,
+            activities=activities,
+            on_time=on_time,
+        )

@@ -5,10 +5,12 @@ from __future__ import annotations
 import errno
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pandas as pd
 
+from tfvis_nb.core.display_options import TimelineOptions
+from tfvis_nb.core.options import only_known_options
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.dataset import combined, manifest
 from tfvis_nb.dataset.ingest import Ingested, check_version, ingest
@@ -231,12 +233,17 @@ class TraceDataset:
 
         return read_back(self.path, self.choose(run, task, steps))
 
+    @only_known_options
     def show_timeline(
         self,
         run: str | None = None,
         tasks: Collection[str] | str | None = None,
         steps: Collection[int] | int | None = None,
-        **options: Any,
+        *,
+        selection: Any = None,
+        title: str | None = None,
+        view: Mapping[str, Any] | None = None,
+        **options: Unpack[TimelineOptions],
     ) -> DatasetTimeline:
         """Show the traces as one timeline, which only reads the parts in view.
 
@@ -248,7 +255,7 @@ class TraceDataset:
             Names of tasks, such as ``"worker 1"`` or in full; None for all.
         steps
             The number of a step, or several; None for all, with the events outside steps.
-        **options
+        selection, title, view, **options
             As in `tfvis_nb.show_timeline`.
 
         Returns
@@ -278,7 +285,9 @@ class TraceDataset:
         """
         from tfvis_nb.display.timeline.dataset_timeline import DatasetTimeline
 
-        return DatasetTimeline(self, run=run, tasks=tasks, steps=steps, **options)
+        return DatasetTimeline(
+            self, run=run, tasks=tasks, steps=steps, selection=selection, title=title, view=view, **options
+        )
 
     def choose(
         self,

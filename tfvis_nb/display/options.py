@@ -1,15 +1,15 @@
 """Options of a timeline, with the same names in Python, in widgets and in exported pages."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
 import traitlets
 
+from tfvis_nb.core.display_options import ColorBy, GroupBy
 from tfvis_nb.core.options import refuse_unknown
 from tfvis_nb.texts import Text, text_of
 
-GROUP_BY = ("device", "kind", "none")
-COLOR_BY = ("kind", "op", "device")
+GROUP_BY, COLOR_BY = get_args(GroupBy), get_args(ColorBy)
 MIN_HEIGHT = 160
 MAX_HEIGHT = 4000
 

@@ -1,22 +1,28 @@
 """Options of a recording."""
 
 from dataclasses import dataclass
+from typing import Literal, get_args
 
 from tfvis_nb.core.options import near
 from tfvis_nb.texts import Text
+
+Level = Literal["software", "hardware", "full"]
+Mode = Literal["auto", "session", "profiler"]
+DeviceLevel = Literal[0, 1, 2]
+Framework = Literal["tensorflow", "jax"]
 
 LEVELS = {"software": 1, "hardware": 2, "full": 3}
 """Level name to its number in TensorFlow's ``RunOptions.TraceLevel``."""
 
 
-MODES = ("auto", "session", "profiler")
+MODES = get_args(Mode)
 """Modes of recording: whatever the code runs, only session runs, or only the profiler."""
 
-DEVICE_LEVELS = (0, 1, 2)
+DEVICE_LEVELS = get_args(DeviceLevel)
 """How much a profile records of devices: nothing, kernels and copies, or everything the device tracer
 offers."""
 
-FRAMEWORKS = ("tensorflow", "jax")
+FRAMEWORKS = get_args(Framework)
 """The frameworks that can be recorded."""
 
 

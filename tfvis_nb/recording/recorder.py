@@ -19,7 +19,7 @@ from tfvis_nb.recording.frameworks import to_record
 from tfvis_nb.recording.heap_dumps import HeapDumps
 from tfvis_nb.recording.imports import Imports
 from tfvis_nb.recording.jax.tracer import JaxTracer
-from tfvis_nb.recording.options import TraceOptions
+from tfvis_nb.recording.options import DeviceLevel, Framework, Level, Mode, TraceOptions
 from tfvis_nb.recording.out_of_memory import out_of_memory
 from tfvis_nb.recording.python_samples import PythonSampler
 from tfvis_nb.recording.recorded_trace import RecordedTrace
@@ -276,16 +276,16 @@ class Recorder(ContextDecorator):
 def trace(
     path: str | Path | None = None,
     *,
-    mode: str = "auto",
-    level: str = "full",
+    mode: Mode = "auto",
+    level: Level = "full",
     partition_graphs: bool = True,
     steps: bool = False,
     source: bool = True,
     sampling: bool = True,
     python: bool = False,
     shapes: bool = False,
-    device_level: int = 1,
-    framework: str | None = None,
+    device_level: DeviceLevel = 1,
+    framework: Framework | None = None,
 ) -> Recorder:
     """Record the work of TensorFlow and JAX in a ``with`` block, in all threads, as a Trace.
 

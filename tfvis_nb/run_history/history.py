@@ -6,15 +6,17 @@ import sys
 import weakref
 from collections.abc import Iterable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pandas as pd
 
 from tfvis_nb.analysis.steps.difference import RunSpread
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
+from tfvis_nb.core.display_options import TimelineOptions
 from tfvis_nb.core.format import UNKNOWN, format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.metadata import RUNS, table_of
+from tfvis_nb.core.options import only_known_options
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.charts import CannotSayError
 from tfvis_nb.run_history.cell import notebook_of
@@ -26,7 +28,7 @@ from tfvis_nb.texts import Text
 if TYPE_CHECKING:
     from bokeh.plotting import figure
 
-    from tfvis_nb.display.comparison.widget import Comparison
+    from tfvis_nb.display.comparison.widget import Comparison, Steps
 
 _traces: weakref.WeakValueDictionary[tuple[str, str, int], Trace] = weakref.WeakValueDictionary()
 """The traces of runs in this process (weak references)."""
@@ -118,14 +120,23 @@ class History:
             raise CannotSayError(f"not available: {self._reason}")
         return history_chart(self._runs)
 
-    def compare(self, before: int | None = None, after: int | None = None, **options: Any) -> Comparison:
+    @only_known_options
+    def compare(
+        self,
+        before: int | None = None,
+        after: int | None = None,
+        *,
+        steps: Steps | None = None,
+        titles: tuple[str, str] | None = None,
+        **options: Unpack[TimelineOptions],
+    ) -> Comparison:
         """Show the traces of two runs, one above the other, while both are in memory.
 
         Parameters
         ----------
         before, after
             Numbers of runs in `table`; by default the last run and the previous one of the same cell.
-        **options
+        steps, titles, **options
             As in `tfvis_nb.show_comparison`.
 
         Raises
@@ -151,7 +162,7 @@ class History:
             if trace is None:
                 raise ValueError(Text("trace_of_run_gone", number=number))
             found.append(trace)
-        return show_comparison(*found, **options)
+        return show_comparison(*found, steps=steps, titles=titles, **options)
 
     def _check(self, number: int) -> None:
         if not 0 <= number < len(self._runs):

@@ -120,7 +120,7 @@ def test_heights(path: Path) -> None:
     with raises_id(ValueError, "height_out_of_range", low=160, high=4000):
         tv.monitor(path, height=100)
     with raises_id(TypeError, "unknown_option", hint="; did you mean 'height'?"):
-        tv.monitor(path, hieght=300)
+        tv.monitor(path, hieght=300)  # type: ignore[call-arg]
     widget = tv.monitor(path, height=300)
     with pytest.raises(TraitError):
         widget.height = 5
@@ -139,7 +139,7 @@ def test_a_cell_that_is_run_again_shows_the_same_monitor(path: Path, monkeypatch
     assert own is not widget
     assert session.monitor() is own
     with raises_id(TypeError, "unknown_option", name="title", options="height"):
-        session.monitor(title="x")
+        session.monitor(title="x")  # type: ignore[call-arg]
     widget.close()
     own.close()
     assert tv.monitor(path) is not widget

@@ -210,7 +210,7 @@ def test_a_timeline_of_many_steps_names_the_options_that_show_fewer(tmp_path: Pa
         shown = dataset.show_timeline(**options)
         assert decoded(shown._delivery.first)[0]["notes"] == notes
     with raises_id(TypeError, "unknown_option", name="task") as error:
-        dataset.show_timeline(task="local")
+        dataset.show_timeline(task="local")  # type: ignore[call-arg]
     assert "'tasks'" in text_of(error.value).figures["hint"]
     with raises_id(ValueError, "nothing_selected", task="worker 9", kind="tasks", known="'local'"):
         dataset.show_timeline(tasks="worker 9")

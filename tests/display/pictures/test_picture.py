@@ -104,7 +104,7 @@ def test_labels_are_text() -> None:
 @pytest.mark.parametrize("theme", ["light", "print", "dark"])
 def test_a_theme_has_its_colours(theme: str) -> None:
     colours = category_colours(theme)
-    root = parsed(small_trace().to_svg(theme=theme))
+    root = parsed(small_trace().to_svg(theme=theme))  # type: ignore[call-overload]
     fills = {path.get("class"): path.get("fill") for path in root.iter(f"{SVG}path") if path.get("class")}
     assert fills == {f"event {one}": colours[one] for one in ("op", "kernel", "h2d")}
 
@@ -189,7 +189,7 @@ def test_hostile_names_stay_text() -> None:
 @pytest.mark.parametrize("starts", [[5], [5, 9]])
 def test_events_without_length_are_drawn_even_at_the_end(starts: list[int]) -> None:
     with raises_id(TypeError, "lanes_no_text", lanes=5):
-        small_trace().to_svg(lanes=5)
+        small_trace().to_svg(lanes=5)  # type: ignore[call-overload]
     lanes = [f"stream:{number}" for number in range(len(starts))]
     columns = {"start_ns": starts, "duration_ns": [0] * len(starts), "lane": lanes}
     root = parsed(Trace(events.build(columns | {"kind": ["kernel"] * len(starts)})).to_svg())

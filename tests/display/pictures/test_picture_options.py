@@ -79,7 +79,7 @@ def test_commands_draw(tmp_path: Path) -> None:
 
 def test_a_misspelt_option_and_name_are_refused(tmp_path: Path) -> None:
     with pytest.raises(TypeError, match="width"):
-        small_trace().to_svg(widht="8 cm")
+        small_trace().to_svg(widht="8 cm")  # type: ignore[call-overload]
     with raises_id(ValueError, "no_picture_name"):
         small_trace().to_svg(tmp_path / "a.txt")
 

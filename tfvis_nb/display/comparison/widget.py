@@ -1,7 +1,7 @@
 """Two traces, or two steps of one, as timelines above each other that move together."""
 
 from collections.abc import Collection, Iterable
-from typing import Any
+from typing import Any, Unpack
 
 import ipywidgets
 import numpy as np
@@ -12,11 +12,11 @@ from tfvis_nb.analysis.steps.compare import compare
 from tfvis_nb.analysis.steps.compared_steps import ComparedSteps, Side
 from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.anonymizing.anonymized import anonymized
+from tfvis_nb.core.display_options import TimelineOptions
 from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
 from tfvis_nb.core.labels import one_line
-from tfvis_nb.core.options import check_title, refuse_unknown
+from tfvis_nb.core.options import check_title, only_known_options
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.comparison import comparison_page, headline_html
@@ -102,6 +102,7 @@ class Comparison(HtmlExport, ipywidgets.VBox):
     # `close` is also called for a widget that could not be created.
     _parts: tuple[Any, ...] = ()
 
+    @only_known_options
     def __init__(
         self,
         a: Side,
@@ -109,14 +110,14 @@ class Comparison(HtmlExport, ipywidgets.VBox):
         *,
         steps: Steps = (None, None),
         titles: tuple[str, str] | None = None,
-        **options: Any,
+        **options: Unpack[TimelineOptions],
     ) -> None:
         named = (None, None) if titles is None else titles
         pairs = zip((a, b), steps, named, strict=True)
         self._recorded = (_traces(a), _traces(b))
         a, b = (one[0] if len(one) == 1 else one for one in self._recorded)
         self._sides = tuple(compared(trace, step, title) for trace, step, title in pairs)
-        options = {"height": HEIGHT} | options
+        options = {"height": HEIGHT, **options}
         self.a, self.b = (
             _ComparedTimeline(side.shown, title=f"{letter} \N{MIDDLE DOT} {side.title}", **options)
             for letter, side in zip("AB", self._sides, strict=True)
@@ -158,7 +159,6 @@ class Comparison(HtmlExport, ipywidgets.VBox):
 
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""
-        refuse_unknown(options, ["max_bytes", "source", "anonymize"])
         check_title(title)
         limits = {"max_bytes": options.get("max_bytes", MAX_BYTES), "source": options.get("source", True)}
         timelines = (self.a, self.b)
@@ -247,13 +247,14 @@ def _common(sides: Iterable[Compared], headline: Iterable[Text]) -> dict[str, An
     }
 
 
+@only_known_options
 def show_comparison(
     a: Any,
     b: Any = None,
     *,
     steps: Steps | None = None,
     titles: tuple[str, str] | None = None,
-    **options: Any,
+    **options: Unpack[TimelineOptions],
 ) -> Comparison:
     """Show two traces or steps above each other, in a notebook as the last expression of a cell.
 
@@ -290,7 +291,6 @@ def show_comparison(
     >>> shown.title, shown.differences()["difference_ns"].tolist()
     ('step 0 of mlp / step 1 of mlp', [5])
     """
-    refuse_unknown(options, [*timeline_options.DEFAULTS, "steps", "titles"])
     first = _source(a)
     if b is None and steps is None:
         raise ValueError(Text("nothing_to_compare"))

@@ -1,16 +1,18 @@
 """The dashboard: a timeline, with charts and tables below that move with it."""
 
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Unpack, overload
 
 import ipywidgets
 import pandas as pd
 
 from tfvis_nb.anonymizing.anonymized import anonymized
+from tfvis_nb.core.display_options import TimelineOptions, ViewHtmlOptions
 from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
 from tfvis_nb.core.labels import one_line
-from tfvis_nb.core.options import check_title, refuse_unknown
+from tfvis_nb.core.options import check_title, only_known_options
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.dashboard import dashboard_page
@@ -36,7 +38,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         The trace to show.
     against
         Another trace; a tab compares with it.
-    selection, title, **options
+    selection, title, view, tracks, **options
         As in `tfvis_nb.show_timeline`.
 
     Attributes
@@ -50,6 +52,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
     # `close` is also called for a widget that could not be created.
     _parts: tuple[Any, ...] = ()
 
+    @only_known_options
     def __init__(
         self,
         trace: Trace,
@@ -57,10 +60,14 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         against: Trace | None = None,
         selection: Any = None,
         title: str | None = None,
-        **options: Any,
+        view: Mapping[str, Any] | None = None,
+        tracks: Mapping[str, Any] | None = None,
+        **options: Unpack[TimelineOptions],
     ) -> None:
         self._against = against
-        self.timeline = LinkedTimeline(trace, selection=selection, title=title, **options)
+        self.timeline = LinkedTimeline(
+            trace, selection=selection, title=title, view=view, tracks=tracks, **options
+        )
         self.timeline.page = self.to_html
         self.panels = PanelsWidget(self.timeline.shown, link=self.timeline.link, against=against)
         self.timeline.tabs = self.panels
@@ -120,9 +127,27 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         for each in before:
             each.close()
 
+    @overload
+    def to_html(
+        self, path: None = None, title: str | None = None, **options: Unpack[ViewHtmlOptions]
+    ) -> str: ...
+    @overload
+    def to_html(
+        self, path: str | Path, title: str | None = None, **options: Unpack[ViewHtmlOptions]
+    ) -> Path: ...
+    @only_known_options
+    def to_html(
+        self, path: str | Path | None = None, title: str | None = None, **options: Unpack[ViewHtmlOptions]
+    ) -> str | Path:
+        """Write one HTML file that opens offline, with the timeline as it is shown and all tabs.
+
+        Options are ``max_bytes``, ``source``, ``anonymize`` and ``view``, as in `tfvis_nb.Trace.to_html`,
+        which also lists the errors.
+        """
+        return self._written_html(path, title, options)
+
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""
-        refuse_unknown(options, ["max_bytes", "source", "anonymize", "view"])
         check_title(title)
         limits = {"max_bytes": options.get("max_bytes", MAX_BYTES), "source": options.get("source", True)}
         view = options.get("view")
@@ -170,8 +195,16 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         return static_html(self.trace, title=self.timeline.title, below=below)
 
 
+@only_known_options
 def show_dashboard(
-    source: Any, *, against: Any = None, selection: Any = None, title: str | None = None, **options: Any
+    source: Any,
+    *,
+    against: Any = None,
+    selection: Any = None,
+    title: str | None = None,
+    view: Mapping[str, Any] | None = None,
+    tracks: Mapping[str, Any] | None = None,
+    **options: Unpack[TimelineOptions],
 ) -> Dashboard:
     """Show a trace as a timeline with its analyses, in a notebook as the last expression of a cell.
 
@@ -184,7 +217,7 @@ def show_dashboard(
         A `Trace`, or anything `tfvis_nb.read_trace` reads.
     against
         Another trace; a tab compares with it.
-    selection, title, **options
+    selection, title, view, tracks, **options
         As in `tfvis_nb.show_timeline`.
 
     Returns
@@ -205,7 +238,14 @@ def show_dashboard(
     >>> tv.show_dashboard(tv.Trace(table, title="mlp"))
     <Dashboard mlp: 1 event, 1 device, 1 step, 2.00 \u00b5s>
     """
-    refuse_unknown(options, [*timeline_options.DEFAULTS, "against", "selection", "title", "view", "tracks"])
     check_title(title)
     other = None if against is None else as_trace(against)
-    return Dashboard(as_trace(source), against=other, selection=selection, title=title, **options)
+    return Dashboard(
+        as_trace(source),
+        against=other,
+        selection=selection,
+        title=title,
+        view=view,
+        tracks=tracks,
+        **options,
+    )

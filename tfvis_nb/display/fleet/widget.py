@@ -3,16 +3,18 @@
 import threading
 import warnings
 from collections.abc import Iterable, Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, Unpack, overload
 
 import ipywidgets
 import pandas as pd
 
 from tfvis_nb.analysis.fleet.outliers import fleet_outliers
 from tfvis_nb.analysis.fleet.slower_ops import slower_ops
+from tfvis_nb.core.display_options import FleetHtmlOptions
 from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
 from tfvis_nb.core.labels import printable
-from tfvis_nb.core.options import check_title, refuse_unknown
+from tfvis_nb.core.options import check_title, only_known_options
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.dataset import TraceDataset, open_traces
 from tfvis_nb.display.after_cell import after_cell
@@ -163,9 +165,27 @@ class Fleet(HtmlExport, ipywidgets.VBox):
         shown = [f"{count:,} {noun}{'s' * (count != 1)}" for noun, count in counts.items()]
         return f"{printable(self._title if title is None else title, 80)}: {', '.join(shown)}"
 
+    @overload
+    def to_html(
+        self, path: None = None, title: str | None = None, **options: Unpack[FleetHtmlOptions]
+    ) -> str: ...
+    @overload
+    def to_html(
+        self, path: str | Path, title: str | None = None, **options: Unpack[FleetHtmlOptions]
+    ) -> Path: ...
+    @only_known_options
+    def to_html(
+        self, path: str | Path | None = None, title: str | None = None, **options: Unpack[FleetHtmlOptions]
+    ) -> str | Path:
+        """Write one HTML file that opens offline, with the heat map and all tabs.
+
+        Options are ``max_bytes``, ``source`` and ``anonymize``, as in `tfvis_nb.Trace.to_html`, which also
+        lists the errors, and ``timelines``: the number of timelines of the slowest steps, by default 3.
+        """
+        return self._written_html(path, title, options)
+
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""
-        refuse_unknown(options, ["max_bytes", "source", "timelines", "anonymize"])
         check_title(title)
         most = options.get("timelines", TIMELINES)
         if isinstance(most, bool) or not isinstance(most, int) or most < 0:

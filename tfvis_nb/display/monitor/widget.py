@@ -12,7 +12,7 @@ from typing import Any
 
 import traitlets
 
-from tfvis_nb.core.options import refuse_unknown
+from tfvis_nb.core.options import only_known_options
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
 from tfvis_nb.display.comm_thread import answer_on_own_thread
@@ -175,7 +175,8 @@ class MonitorWidget(StoredWidget):
         return {**data, "text/html": self.store(lambda: monitor_html(json.loads(self._state)))}, metadata
 
 
-def monitor(path: str | Path, **options: Any) -> MonitorWidget:
+@only_known_options
+def monitor(path: str | Path, *, height: int | None = None) -> MonitorWidget:
     """Show a live session, in a notebook as the last expression of a cell.
 
     It lists the job's runs, with live counts and times, and the stored traces, which you can open in place,
@@ -186,8 +187,8 @@ def monitor(path: str | Path, **options: Any) -> MonitorWidget:
     ----------
     path
         The file of a `tfvis_nb.TraceSession`, which need not exist yet.
-    **options
-        ``height`` in CSS pixels, 160 to 4000, by default 560; also an attribute that can be set later.
+    height
+        In CSS pixels, 160 to 4000, by default 560; also an attribute that can be set later.
 
     Returns
     -------
@@ -210,21 +211,19 @@ def monitor(path: str | Path, **options: Any) -> MonitorWidget:
     session = SavedSession(path)
     for shown in list(_open):
         if shown.session.path == session.path:
-            return _with_options(shown, options)
-    return monitor_of(session, **options)
+            return _with_height(shown, height)
+    return monitor_of(session, height=height)
 
 
-def monitor_of(session: SavedSession, **options: Any) -> MonitorWidget:
+def monitor_of(session: SavedSession, *, height: int | None = None) -> MonitorWidget:
     """Return the monitor of a session, reusing an existing one when a cell runs again."""
-    refuse_unknown(options, ["height"])
     for shown in list(_open):
         if shown.session is session:
-            return _with_options(shown, options)
-    return MonitorWidget(session, **options)
+            return _with_height(shown, height)
+    return _with_height(MonitorWidget(session), height)
 
 
-def _with_options(shown: MonitorWidget, options: dict[str, Any]) -> MonitorWidget:
-    refuse_unknown(options, ["height"])
-    for name, value in options.items():
-        setattr(shown, name, timeline_options.validate_option(name, value))
+def _with_height(shown: MonitorWidget, height: int | None) -> MonitorWidget:
+    if height is not None:
+        shown.height = timeline_options.validate_option("height", height)
     return shown

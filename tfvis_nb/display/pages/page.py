@@ -13,11 +13,11 @@ from tfvis_nb.anonymizing.names import is_public
 from tfvis_nb.core.format import format_file_size
 from tfvis_nb.core.html_export import MAX_BYTES
 from tfvis_nb.core.labels import one_line, printable
-from tfvis_nb.core.options import check_title, refuse_unknown
-from tfvis_nb.core.time_ranges import is_time_range, recorded_range
+from tfvis_nb.core.options import check_title
+from tfvis_nb.core.time_ranges import TimeRange, is_time_range, recorded_range
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.bundles import bundle
-from tfvis_nb.display.options import DEFAULTS, validate_options
+from tfvis_nb.display.options import validate_options
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.pages.template import framed
 from tfvis_nb.display.shaping.annotations import Annotation, drawn_annotations
@@ -51,24 +51,20 @@ def html_page(
     selection: Any = None,
     view: Mapping[str, Any] | None = None,
     tracks: Mapping[str, Any] | None = None,
-    time_range: tuple[int, int] | None = None,
+    time_range: TimeRange | None = None,
     max_bytes: int | None = MAX_BYTES,
     source: bool = True,
     anonymize: bool = False,
     **options: Any,
 ) -> str:
     """Write a trace's timeline as one HTML text; `tfvis_nb.Trace.to_html` describes parameters and errors."""
-    own_names = ["selection", "view", "tracks", "title", "time_range", "max_bytes", "source", "anonymize"]
-    names = [*DEFAULTS, *own_names]
-    refuse_unknown(options, names)
     check_title(title)
     values = validate_options(options)
     # All times are of the whole trace; those of a part count from its own first event.
-    if time_range is not None:
-        time_range = recorded_range(trace.events, time_range)
+    ends = None if time_range is None else recorded_range(trace.events, time_range)
     if is_time_range(selection):
         selection = recorded_range(trace.events, selection)
-    if view is not None and is_time_range(view.get("selection")):
+    if isinstance(view, Mapping) and is_time_range(view.get("selection")):
         view = {**view, "selection": recorded_range(trace.events, view["selection"])}
     own = checked_tracks(tracks, trace)
     check_lane_filter(trace, values["lane_filter"], own)
@@ -77,11 +73,11 @@ def html_page(
         _drawn_view(trace, compress_gaps(trace), view, values, None)
     if anonymize:
         title, values, own = title or "", anonymized_options(values), {}
-        trace, time_range, selection, view = _anonymized(trace, time_range, selection, view)
-    if time_range is not None:
-        whole, trace = trace, trace.between(time_range)
-        selection = _in_part(whole, time_range, selection)
-        outside = [name for name, track in own.items() if not track.reaches(*time_range)]
+        trace, ends, selection, view = _anonymized(trace, ends, selection, view)
+    if ends is not None:
+        whole, trace = trace, trace.between(ends)
+        selection = _in_part(whole, ends, selection)
+        outside = [name for name, track in own.items() if not track.reaches(*ends)]
         own = {name: track for name, track in own.items() if name not in outside}
         if outside:
             trace.notes = [
@@ -91,7 +87,7 @@ def html_page(
         if view is not None:
             view = _with_lanes(view, {lane: lane for lane in _lane_names(trace)})
             if "selection" in view:
-                view["selection"] = _in_part(whole, time_range, view["selection"])
+                view["selection"] = _in_part(whole, ends, view["selection"])
     shown = compress_gaps(trace)
     now = _drawn_view(trace, shown, view or {}, values, drawn_selection(trace, shown, selection))
     return page_text(

@@ -51,7 +51,6 @@ _FARTHEST = 2**62
 _MERGED = "low bars: several events, as high as their share of the time"
 
 
-OPTIONS = ("time_range", "lanes", "width", "height", "theme", "title", "tracks")
 """Names of the parameters of `picture`."""
 
 
@@ -77,8 +76,8 @@ def picture(
     *,
     time_range: TimeRange | None = None,
     lanes: str = "",
-    width: Any = "16 cm",
-    height: Any = None,
+    width: str | float = "16 cm",
+    height: str | float | None = None,
     theme: str = "light",
     title: str | None = None,
     tracks: Mapping[str, Any] | None = None,

@@ -4,11 +4,12 @@ import html
 import json
 import warnings
 from collections.abc import Collection, Mapping
-from typing import Any
+from typing import Any, Unpack
 
 import pandas as pd
 
-from tfvis_nb.core.options import check_title, refuse_unknown
+from tfvis_nb.core.display_options import TimelineOptions
+from tfvis_nb.core.options import check_title, only_known_options
 from tfvis_nb.dataset import TraceDataset
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.on_disk.source import MOST_SELECTED, DatasetSource
@@ -21,8 +22,6 @@ from tfvis_nb.display.timeline.viewed import ViewedTimeline
 from tfvis_nb.texts import Text
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.csv import rows_csv
-
-_OWN_OPTIONS = ("run", "tasks", "steps", "selection", "title", "view")
 
 
 class _OfTraces:
@@ -70,6 +69,7 @@ class DatasetTimeline(ViewedTimeline):
     _delivery: "_Delivery"
     annotations, tracks, add_track = _OfTraces(), _OfTraces(), _OfTraces()
 
+    @only_known_options
     def __init__(
         self,
         dataset: TraceDataset,
@@ -80,9 +80,8 @@ class DatasetTimeline(ViewedTimeline):
         selection: Any = None,
         title: str | None = None,
         view: Mapping[str, Any] | None = None,
-        **options: Any,
+        **options: Unpack[TimelineOptions],
     ) -> None:
-        refuse_unknown(options, [*timeline_options.DEFAULTS, *_OWN_OPTIONS])
         values = checked_options(options)
         self._given = options.keys()
         check_title(title)

@@ -1,12 +1,15 @@
 """Base of timelines in a notebook: bytes to draw, options, a selection, and answers to the front end."""
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Protocol
+from pathlib import Path
+from typing import Any, Protocol, Unpack, overload
 
 import pandas as pd
 import traitlets
 
+from tfvis_nb.core.display_options import TimelineHtmlOptions
 from tfvis_nb.core.html_export import HtmlExport
+from tfvis_nb.core.options import only_known_options
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
 from tfvis_nb.display.comm_thread import answer_on_own_thread
@@ -84,6 +87,25 @@ class TimelineView(HtmlExport, StoredWidget):
     def _exported(self, form: Any) -> tuple[str, str]:
         """Return the name and the text of an exported file."""
         raise NotImplementedError
+
+    @overload
+    def to_html(
+        self, path: None = None, title: str | None = None, **options: Unpack[TimelineHtmlOptions]
+    ) -> str: ...
+    @overload
+    def to_html(
+        self, path: str | Path, title: str | None = None, **options: Unpack[TimelineHtmlOptions]
+    ) -> Path: ...
+    @only_known_options
+    def to_html(
+        self, path: str | Path | None = None, title: str | None = None, **options: Unpack[TimelineHtmlOptions]
+    ) -> str | Path:
+        """Write one HTML file that opens offline, with the options and the selection of the timeline.
+
+        Options are ``max_bytes``, ``source``, ``anonymize``, ``time_range`` and ``view``, as in
+        `tfvis_nb.Trace.to_html`, which also lists the errors.
+        """
+        return self._written_html(path, title, options)
 
     def on_selection(self, callback: Callable[[pd.DataFrame], object]) -> None:
         """Call `callback` with the selected rows when the selection changes, by click or from Python."""

@@ -3,15 +3,16 @@
 import json
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
-from typing import Any, overload
+from typing import Any, Unpack, overload
 
 import pandas as pd
 import traitlets
 
 from tfvis_nb.analysis.events.lane_order import order_lanes
+from tfvis_nb.core.display_options import PictureOptions, TimelineOptions
 from tfvis_nb.core.html_export import MAX_BYTES
 from tfvis_nb.core.labels import one_line
-from tfvis_nb.core.options import check_flags, check_title, refuse_unknown
+from tfvis_nb.core.options import check_flags, check_title, only_known_options, refuse_unknown
 from tfvis_nb.core.picture_export import PictureExport
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.dataset.dataset import TraceDataset
@@ -19,7 +20,7 @@ from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.pages.page import PageTooLargeError, anonymized_options, file_stem, html_page, page_text
 from tfvis_nb.display.pages.static_html import static_html
-from tfvis_nb.display.pictures.picture import OPTIONS, Picture, picture
+from tfvis_nb.display.pictures.picture import Picture, picture
 from tfvis_nb.display.shaping.annotations import drawn_annotations, recorded_annotations
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.lane_filter import filters_to_some
@@ -39,8 +40,6 @@ from tfvis_nb.display.wire.drawn import MOST_LANES
 from tfvis_nb.texts import Text, text_of
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.csv import rows_csv
-
-_OPTIONS = (*timeline_options.DEFAULTS, "selection", "title", "keep", "view", "tracks")
 
 
 class TimelineWidget(TrackedTimeline, PictureExport):
@@ -78,6 +77,7 @@ class TimelineWidget(TrackedTimeline, PictureExport):
 
     _delivery: Delivery
 
+    @only_known_options
     def __init__(
         self,
         trace: Trace,
@@ -87,9 +87,8 @@ class TimelineWidget(TrackedTimeline, PictureExport):
         keep: bool = False,
         view: Mapping[str, Any] | None = None,
         tracks: Mapping[str, Any] | None = None,
-        **options: Any,
+        **options: Unpack[TimelineOptions],
     ) -> None:
-        refuse_unknown(options, _OPTIONS)
         values = checked_options(options)
         check_title(title)
         check_flags(keep=keep)
@@ -181,7 +180,6 @@ class TimelineWidget(TrackedTimeline, PictureExport):
 
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""
-        refuse_unknown(options, ["time_range", "max_bytes", "source", "anonymize", "view"])
         check_title(title)
         values = {name: getattr(self, name) for name in timeline_options.DEFAULTS}
         anonymize, view = options.pop("anonymize", False), options.pop("view", None)
@@ -201,13 +199,12 @@ class TimelineWidget(TrackedTimeline, PictureExport):
         kept |= {"view": now.view or None, "views": self._views, "tracks": self._tracks}
         return page_text(self._shown, title=title, **kept, **payloads, **limits, **values | now.options)
 
-    def _picture(self, **options: Any) -> Picture:
+    def _picture(self, **options: Unpack[PictureOptions]) -> Picture:
         """Return the picture that `to_svg` writes, by default of the filtered lanes and selected time."""
-        refuse_unknown(options, OPTIONS)
-        own: dict[str, Any] = {"lanes": self.lane_filter, "tracks": self._own}
+        own: PictureOptions = {"lanes": self.lane_filter, "tracks": self._own}
         if "range_ns" in self.selection.attrs:
             own["time_range"] = self.selection.attrs["range_ns"]
-        return picture(self._trace, **own | options)
+        return picture(self._trace, **(own | options))
 
     @traitlets.validate("_annotations")
     def _check_annotations(self, proposal: Any) -> Any:
@@ -267,10 +264,11 @@ def show_timeline(
     *,
     selection: Any = None,
     title: str | None = None,
+    view: Mapping[str, Any] | None = None,
     run: str | None = None,
     tasks: Collection[str] | str | None = None,
     steps: Collection[int] | int | None = None,
-    **options: Any,
+    **options: Unpack[TimelineOptions],
 ) -> DatasetTimeline: ...
 @overload
 def show_timeline(
@@ -279,15 +277,23 @@ def show_timeline(
     selection: Any = None,
     title: str | None = None,
     keep: bool = False,
-    **options: Any,
+    view: Mapping[str, Any] | None = None,
+    tracks: Mapping[str, Any] | None = None,
+    **options: Unpack[TimelineOptions],
 ) -> TimelineWidget: ...
+@only_known_options
 def show_timeline(
     source: Any,
     *,
     selection: Any = None,
     title: str | None = None,
     keep: bool = False,
-    **options: Any,
+    view: Mapping[str, Any] | None = None,
+    tracks: Mapping[str, Any] | None = None,
+    run: str | None = None,
+    tasks: Collection[str] | str | None = None,
+    steps: Collection[int] | int | None = None,
+    **options: Unpack[TimelineOptions],
 ) -> TimelineWidget | DatasetTimeline:
     """Show a trace as a timeline, in a notebook as the last expression of a cell.
 
@@ -296,9 +302,12 @@ def show_timeline(
     source
         A `Trace`, a `TraceDataset`, or anything `tfvis_nb.read_trace` reads: a path, bytes, a
         ``RunMetadata`` or ``StepStats``, or an iterable of those, one per step.
-    selection, title, keep, **options
-        As in `TimelineWidget`, also ``view`` and ``tracks``. For a dataset as in `DatasetTimeline`: with
-        ``run``, ``tasks`` and ``steps``, but without ``keep`` and ``tracks``.
+    selection, title, view, **options
+        As in `TimelineWidget`.
+    keep, tracks
+        As in `TimelineWidget`; not for datasets.
+    run, tasks, steps
+        As in `DatasetTimeline`; only for datasets.
 
     Returns
     -------
@@ -319,13 +328,21 @@ def show_timeline(
     >>> timeline.selection["duration_ns"].tolist(), timeline.color_by
     ([90], 'op')
     """
+    # A notebook's file cannot keep a dataset.
+    own: dict[str, Any] = {"keep": keep or None, "tracks": tracks}
+    others: dict[str, Any] = {"run": run, "tasks": tasks, "steps": steps}
     if isinstance(source, TraceDataset):
-        if keep:
-            options["keep"] = keep  # refused, because a notebook's file cannot keep a dataset
-        return DatasetTimeline(source, selection=selection, title=title, **options)
-    refuse_unknown(options, _OPTIONS)
+        own, others = others, own
+    known = [*timeline_options.DEFAULTS, "selection", "title", "view", *own]
+    refuse_unknown((name for name, value in others.items() if value is not None), known)
     check_title(title)
-    return TimelineWidget(as_trace(source), selection=selection, title=title, keep=keep, **options)
+    if isinstance(source, TraceDataset):
+        return DatasetTimeline(
+            source, run=run, tasks=tasks, steps=steps, selection=selection, title=title, view=view, **options
+        )
+    return TimelineWidget(
+        as_trace(source), selection=selection, title=title, keep=keep, view=view, tracks=tracks, **options
+    )
 
 
 def as_trace(source: Any) -> Trace:

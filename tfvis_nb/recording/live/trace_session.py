@@ -17,7 +17,7 @@ from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.options import only_known_options
 from tfvis_nb.recording.live.requests import RunRegistry, warn_stopped
 from tfvis_nb.recording.live.session_runs import RunObserver
-from tfvis_nb.recording.options import TraceOptions
+from tfvis_nb.recording.options import Level, TraceOptions
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.session.file.connection import Guarded
 from tfvis_nb.session.file.database import connect
@@ -88,7 +88,7 @@ class TraceSession(SavedSession):
         path: str | Path | None = None,
         *,
         keep: int | None = 10,
-        level: str = "full",
+        level: Level = "full",
         partition_graphs: bool = False,
     ) -> None:
         if keep is not None:
@@ -264,14 +264,21 @@ class TraceSession(SavedSession):
         self._reader = self._closing = None
 
 
-def record_process(path: str | Path | None = None, **options: Any) -> TraceSession:
+@only_known_options
+def record_process(
+    path: str | Path | None = None,
+    *,
+    keep: int | None = 10,
+    level: Level = "full",
+    partition_graphs: bool = False,
+) -> TraceSession:
     """Record every session of this process, starting now, without changing the code that runs them.
 
     Keras's ``fit``, ``evaluate`` and ``predict`` are recorded as with `TraceSession.keras_callback`.
 
     Parameters
     ----------
-    path, options
+    path, keep, level, partition_graphs
         As in `TraceSession`.
 
     Returns
@@ -294,7 +301,7 @@ def record_process(path: str | Path | None = None, **options: Any) -> TraceSessi
     >>> recorded.close()
     >>> folder.cleanup()
     """
-    session = TraceSession(path, **options)
+    session = TraceSession(path, keep=keep, level=level, partition_graphs=partition_graphs)
     session._inject()  # noqa: SLF001
     return session
 

@@ -1,0 +1,128 @@
+"""Type checkers know the options of every display: they report misspelt names and values."""
+
+import inspect
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mypy import api
+
+import tfvis_nb as tv
+from tests.support.texts import raises_id
+from tfvis_nb import events
+from tfvis_nb.texts import text_of
+
+ROOT = Path(__file__).parent.parent
+
+_GOOD = """
+import tfvis_nb as tv
+from tfvis_nb.analysis.findings.table import FindingsTable
+
+t = tv.read_trace("step.pb")
+tv.show_timeline(t, height=300, group_by="kind", color_by="op", lane_filter="gpu", tracks={}, view={})
+tv.show_timeline("step.pb", selection=[1], title="a", keep=True)
+tv.show_dashboard(t, against="b.pb", color_by="device", height=200)
+tv.show_comparison(t, "b.pb", steps=(1, 2), titles=("a", "b"), group_by="none")
+tv.monitor("run.tfvis", height=300)
+tv.open_traces("logs").show_timeline(tasks="worker 1", height=300)
+t.to_html("a.html", max_bytes=None, source=False, anonymize=True, time_range="10ms:25ms", color_by="op")
+t.to_svg("a.svg", theme="print", width="8 cm", lanes="gpu", time_range=("1ms", 5))
+t.to_png("a.png", dpi=100, theme="dark")
+tv.show_timeline(t).to_html(view={"step": 3}, time_range="10ms:25ms")
+with tv.trace(mode="session", level="full", framework="jax", device_level=2) as r:
+    pass
+tv.record_process("run.tfvis", keep=3, level="software")
+tv.hook_inject(server_port=9999, keep_traces=3)
+t.what_if(ops={"MatMul": 0.5})
+"""
+
+_WRONG = """
+import tfvis_nb as tv
+
+t = tv.read_trace("step.pb")
+tv.show_timeline(t, colour_by="op")
+tv.show_timeline(t, color_by="colour")
+tv.show_timeline(t, hieght=300)
+tv.show_dashboard(t, colour_by="op")
+tv.show_dashboard(t, height="tall")
+tv.show_comparison(t, t, hieght=300)
+tv.show_comparison(t, t, group_by="lane")
+tv.monitor("run.tfvis", hieght=300)
+tv.TimelineWidget(t, hieght=300)
+tv.Dashboard(t, hieght=300)
+tv.Comparison(t, t, hieght=300)
+tv.open_traces("logs").show_timeline(hieght=300)
+tv.open_session("run.tfvis").monitor(hieght=300)
+tv.history().compare(0, 1, hieght=300)
+t.to_html("a.html", colour_by="op")
+t.to_html("a.html", anonymise=True)
+t.to_svg("a.svg", theme="blue")
+t.to_pdf("a.pdf", colours="print")
+t.to_png("a.png", dpi="fine")
+tv.show_timeline(t).to_html(hieght=300)
+tv.trace(mode="sessions")
+tv.trace(levle="full")
+tv.TraceSession("run.tfvis", level="half")
+tv.record_process("run.tfvis", keeps=3)
+tv.hook_inject(port=9999)
+t.what_if(op={"MatMul": 0.5})
+tv.show_comparison(t, t).to_html(color_by="op")
+t["3"]
+"""
+
+
+def made() -> tv.Trace:
+    """Return a trace of one event."""
+    return tv.Trace(events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"]}))
+
+
+def _lines_with_errors(code: str, folder: Path) -> dict[int, str]:
+    file = folder / "notebook.py"
+    file.write_text(code)
+    # The project's own settings and cache, because checking everything anew takes minutes.
+    found, problem, _ = api.run(
+        ["--config-file", f"{ROOT}/pyproject.toml", "--cache-dir", f"{ROOT}/.mypy_cache", str(file)]
+    )
+    assert not problem
+    lines = re.findall(r"notebook\.py:(\d+): error: (.*)", found)
+    return {int(line): message for line, message in lines}
+
+
+@pytest.mark.slow
+def test_type_checkers_know_the_options(tmp_path: Path) -> None:
+    assert _lines_with_errors(_GOOD, tmp_path) == {}
+    found = _lines_with_errors(_WRONG, tmp_path)
+    lines = _WRONG.splitlines()
+    expected = [line for line in lines[4:] if line]
+    assert [lines[number - 1] for number in found] == expected
+
+
+def test_signatures_have_the_names_of_all_options() -> None:
+    displays = (tv.show_timeline, tv.show_dashboard, tv.show_comparison, tv.TimelineWidget, tv.Trace.to_html)
+    for display in displays:
+        names = inspect.signature(display).parameters
+        assert {"height", "group_by", "color_by", "lane_filter"} <= names.keys()
+    assert {"time_range", "theme", "dpi"} <= inspect.signature(tv.Trace.to_png).parameters.keys()
+    assert "token" in inspect.signature(tv.hook_inject).parameters
+
+
+@pytest.mark.parametrize(
+    ("call", "wrong", "near"),
+    [
+        (tv.show_timeline, "hieght", "height"),
+        (tv.show_dashboard, "colour_by", "color_by"),
+        (tv.show_comparison, "hieght", "height"),
+        (tv.monitor, "hieght", "height"),
+        (made().to_html, "colour_by", "color_by"),
+        (made().to_svg, "them", "theme"),
+        (tv.show_timeline(made()).to_html, "time_rage", "time_range"),
+        (tv.record_process, "keeps", "keep"),
+        (tv.trace, "levle", "level"),
+    ],
+)
+def test_an_unknown_option_names_the_known_ones(call: Any, wrong: str, near: str) -> None:
+    with raises_id(TypeError, "unknown_option", name=wrong) as caught:
+        call("no-such-file.html", **{wrong: 1})
+    assert f"did you mean {near!r}" in str(caught.value)
+    assert near in text_of(caught.value).figures["options"].split(", ")
