@@ -61,6 +61,10 @@ export class History<View> {
   #undone: View[] = [];
   #gesture: string | null = null;
 
+  get isUsed(): boolean {
+    return this.#left.length > 0;
+  }
+
   /** Remember `v`, the view that is being left. Only the first view of a gesture is kept. */
   push(v: View, gesture: string): void {
     if (gesture === this.#gesture) return;

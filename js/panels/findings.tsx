@@ -4,6 +4,7 @@ import type { LinkMessage } from "../host/channel";
 import { formatPercent, unbroken } from "../model/format/units";
 import type { Finding, FindingsBlock } from "../model/wire/overview";
 import { CannotSay } from "../ui/block_head";
+import { HowMeasured } from "../ui/overview_card";
 
 export function Findings({ block, publish }: { block: FindingsBlock; publish: (told: LinkMessage) => void }) {
   if (block.cannot_say)
@@ -21,7 +22,6 @@ export function Findings({ block, publish }: { block: FindingsBlock; publish: (t
           <Item key={finding.title} finding={finding} publish={publish} />
         ))}
       </ol>
-      {block.note && <p class="more">{block.note}</p>}
       <details class="measured" open={isEmpty}>
         <summary>All measurements</summary>
         <ul class="nothing">
@@ -35,7 +35,7 @@ export function Findings({ block, publish }: { block: FindingsBlock; publish: (t
 }
 
 function Item({ finding, publish }: { finding: Finding; publish: (told: LinkMessage) => void }) {
-  const { level, title, text, advice, share, of, zoom, selects } = finding;
+  const { level, title, text, advice, how, share, of, zoom, selects } = finding;
   return (
     <li data-level={level}>
       <span class="share">
@@ -50,16 +50,17 @@ function Item({ finding, publish }: { finding: Finding; publish: (told: LinkMess
         <h3>{title}</h3>
         <p>{unbroken(text)}</p>
         {advice && <p class="advice">{unbroken(advice)}</p>}
-        {selects && <p class="selects">{selects}</p>}
         {zoom && (
           <button
             type="button"
             aria-label={`Show: ${title}`}
+            title={selects || undefined}
             onClick={() => publish({ kind: "select", lanes: null, ...zoom })}
           >
             Show
           </button>
         )}
+        <HowMeasured text={how} />
       </div>
     </li>
   );

@@ -8,6 +8,8 @@ import { ScopedText } from "./scoped_text";
 
 /** Smaller parts of a step are narrower than a pixel and cannot be seen in a bar. */
 const LEAST_SHARE = 0.003;
+/** Smaller parts are a few pixels wide. */
+const LEAST_NAMED = 0.02;
 const PRECEDENCE = "If several activities happen at once, the one farthest to the left counts";
 
 /** How long a step takes, and the parts of the median step of each task. */
@@ -45,6 +47,16 @@ export function StepBars({ bars }: { bars: readonly StepBar[] }) {
   );
 }
 
+/** What a finding leaves out of its few sentences. */
+export function HowMeasured({ text }: { text: string }) {
+  return text ? (
+    <details class="how">
+      <summary>How this was measured</summary>
+      <p>{unbroken(text)}</p>
+    </details>
+  ) : null;
+}
+
 export function OverviewLines({ lines }: { lines: readonly OverviewLine[] }) {
   return (
     <dl class="overview-lines">
@@ -63,12 +75,12 @@ function partText({ name, ns, share }: StepPart): string {
   return `${categoryLabel(name)}: ${formatDuration(ns)}, ${formatPercent(share)}`;
 }
 
-/** The parts that can be seen, each once, with the range of its shares. */
+/** The parts that matter, each once, with the range of its shares; the tooltips of the bars have the others. */
 function Legend({ bars }: { bars: readonly StepBar[] }) {
   const all = bars.flatMap(({ parts }) => parts);
   const seen = new Map<string, string>();
   for (const part of all)
-    if (isSeen(part) && !seen.has(part.name)) {
+    if (part.share >= LEAST_NAMED && !seen.has(part.name)) {
       const of = all.filter(({ name }) => name === part.name).map(({ share }) => share);
       // A bar without the part has a share of 0.
       const least = of.length < bars.length ? 0 : Math.min(...of);

@@ -75,13 +75,13 @@ def test_time_between_steps_is_a_problem_with_its_gain_and_line() -> None:
 
 def test_ops_between_steps_are_named_with_their_line() -> None:
     text = findings(loop([30] * 9, save_ms=20, sampled=False)).iloc[0]["text"]
-    assert "SaveV2 (train.py:9) takes the most time: 180 ms." in text
+    assert "SaveV2 (train.py:9) takes the most time, 180 ms." in text
 
 
 def test_period_of_pauses_is_named() -> None:
     first = findings(loop([100 if number % 5 == 4 else 0.01 for number in range(25)])).iloc[0]
     assert (first["id"], first["level"]) == ("between_steps", "problem")
-    assert "One in 5 pauses is long, up to 100 ms." in first["text"]
+    assert "One in 5 pauses is long, up to 100 ms." in first["how"]
 
 
 def test_time_between_steps_ranks_by_its_length() -> None:
@@ -108,7 +108,7 @@ def test_garbage_collection_between_steps_is_named() -> None:
     pauses = [{"time_ns": at * 40 * MS + 15 * MS, "duration_ns": 6 * MS} for at in range(9)]
     trace.metadata[GC_PAUSES] = metadata.table_of(GC_PAUSES, pauses)
     first = findings(trace).iloc[0]
-    assert "garbage collector runs in 20.0 % of that time" in first["text"]
+    assert "garbage collector runs in 20.0 % of that time" in first["how"]
     assert "gc.freeze()" in first["advice"]
     inside = [{"time_ns": 5 * MS, "duration_ns": 60 * MS}]
     trace = loop([30] * 9)

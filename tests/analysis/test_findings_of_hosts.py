@@ -239,5 +239,5 @@ def test_many_starts_of_small_ops_are_a_problem(starts: int, *, reported: bool) 
     assert bool(found) == reported
     if reported:
         assert (found[0]["level"], found[0]["figures"]["kind"]) == ("problem", "runtime")
-        assert "It starts 500 times in a step" in found[0]["text"]
+        assert "runtime starts 500 times in a step" in found[0]["text"]
         assert "train.py:5 has the most time" in found[0]["text"]

@@ -44,7 +44,9 @@ def test_a_gain_is_what_a_replay_saves(name: str) -> None:
         assert 0 <= finding["gain"] <= 1
         predicted = gain(trace, remedy.changes(finding["figures"]), steps)
         assert finding["gain"] == predicted.share
-        assert finding["text"].endswith(remedy.saves(predicted, {}))
+        text, how = remedy.saves(predicted, {})
+        assert finding["text"].endswith(text)
+        assert finding["how"].endswith(how)
 
 
 @pytest.mark.parametrize("case", GOLDEN["remedies"], ids=lambda case: f"{case['id']} {case['gain']}")
@@ -52,7 +54,7 @@ def test_the_text_of_a_gain(case: dict[str, str | float]) -> None:
     remedy = RULES[str(case["id"])].remedy
     assert remedy is not None
     low, high = (float(case.get(name, "nan")) for name in ("low", "high"))
-    assert remedy.saves(Gain(float(case["gain"]), low, high), {}) == case["text"]
+    assert remedy.saves(Gain(float(case["gain"]), low, high), {}) == (case["text"], case.get("how", ""))
 
 
 def test_every_remedy_has_a_text() -> None:
@@ -131,8 +133,8 @@ def test_gains_of_traces_that_lack_the_wait_have_a_reason() -> None:
     assert found.reason is not None
     assert found.reason.id == "wait_not_recorded"
     assert math.isnan(found.share)
-    sentence = RULES["cpu_ops"].remedy.saves(found, {})  # type: ignore[union-attr]
-    assert sentence == f"The savings cannot be predicted: {found.reason}."
+    sentences = RULES["cpu_ops"].remedy.saves(found, {})  # type: ignore[union-attr]
+    assert sentences == ("", f"The savings cannot be predicted: {found.reason}.")
 
 
 @given(st.lists(st.tuples(st.integers(0, 50), st.integers(1, 40)), min_size=2, max_size=6))

@@ -55,7 +55,7 @@ def test_launches_are_reported_with_what_tracing_may_cost(count: int) -> None:
     found = _launched(count, 10_000, 10_000).findings
     assert found["id"].tolist() == ["launch_bound"]
     assert found["figures"][0]["tracing_share"] == LAUNCH_BOUND["TRACING_NS"].value / 20_000
-    assert "25.0 % of step time" in found["text"][0]
+    assert "25.0 % of step time" in found["how"][0]
 
 
 def test_below_the_thresholds_the_figures_are_known() -> None:

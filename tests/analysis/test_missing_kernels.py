@@ -36,7 +36,7 @@ def profile(*reported: bytes, call: bytes = b"train", plane: bytes = b"/host:CPU
 def findings(trace: tv.Trace) -> Sequence[tuple[str, str, str]]:
     table = trace.findings
     table = table[table["kind"] == "missing kernels"]
-    return [(str(row.id), str(row.level), str(row.advice)) for row in table.itertuples()]
+    return [(str(row.id), str(row.level), str(row.how)) for row in table.itertuples()]
 
 
 @pytest.mark.parametrize(
@@ -50,10 +50,10 @@ def findings(trace: tv.Trace) -> Sequence[tuple[str, str, str]]:
 )
 def test_missing_kernels_are_a_finding(data: bytes, case: str, tmp_path: Path) -> None:
     trace = tv.read_trace(data)
-    ((key, level, advice),) = findings(trace)
+    ((key, level, how),) = findings(trace)
     assert (key, level) == (f"missing_kernels.{case}", "observation")
-    assert "LD_LIBRARY_PATH" in advice
-    assert "docs/troubleshooting.md" in advice
+    assert "LD_LIBRARY_PATH" in how
+    assert "docs/troubleshooting.md" in how
     assert not any("LD_LIBRARY_PATH" in note for note in trace.notes)
     assert findings(tv.read_trace(trace.to_parquet(tmp_path / "kept.parquet"))) == findings(trace)
 

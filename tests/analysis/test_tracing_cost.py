@@ -71,7 +71,7 @@ def test_launch_waits_are_given_without_what_tracing_adds() -> None:
     figures = found["figures"]
     assert (figures["share"], figures["tracing_share"]) == (0.4, pytest.approx(0.2))
     assert figures["share_untraced"] == pytest.approx((40 - 20) / 80)
-    assert "25.0 % of step time" in found["text"]
+    assert "25.0 % of step time" in found["how"]
     assert measured([10], [100]).findings.set_index("id")["figures"]["launch_bound"]["share_untraced"] == 0
 
 

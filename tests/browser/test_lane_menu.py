@@ -34,11 +34,12 @@ def menu_entries(timeline: Timeline) -> list[str]:
 
 
 def test_a_lane_folds_to_one_row_by_its_toggle_and_by_its_key(timeline: Timeline) -> None:
+    lane_column(timeline).hover()
     toggle = (
         lane_column(timeline).get_by_role("button", name=re.compile("rows of .*receive"), expanded=True).first
     )
     name = str(toggle.get_attribute("aria-label"))
-    one = lane_column(timeline).get_by_role("button", name=name, exact=True)
+    one = lane_column(timeline).get_by_role("button", name=name, exact=True, include_hidden=True)
     lane = one.locator("..")
     before = lane.bounding_box()
     one.click()
@@ -47,7 +48,7 @@ def test_a_lane_folds_to_one_row_by_its_toggle_and_by_its_key(timeline: Timeline
     assert before
     assert folded
     assert folded["height"] < before["height"]
-    expect(lane).to_contain_text(re.compile(r"receive\s*\d+ rows"))
+    expect(lane).to_contain_text(re.compile(r"receive\s*▸ \d+ rows"))
     box = timeline.lanes.bounding_box()
     assert box
     timeline.page.mouse.move(box["x"] + 5, folded["y"] + 10)
@@ -57,7 +58,7 @@ def test_a_lane_folds_to_one_row_by_its_toggle_and_by_its_key(timeline: Timeline
 
 
 def test_all_lanes_fold_at_once(timeline: Timeline) -> None:
-    toggles = lane_column(timeline).get_by_role("button", name=re.compile("rows of"))
+    toggles = lane_column(timeline).get_by_role("button", name=re.compile("rows of"), include_hidden=True)
     timeline.lanes.focus()
     timeline.page.keyboard.press("Shift+Z")
     expect(toggles.first).to_have_attribute("aria-expanded", "false")
@@ -99,6 +100,7 @@ def test_a_lane_is_hidden_from_its_menu(timeline: Timeline) -> None:
 
 
 def test_labels_are_one_tab_stop_and_arrows_go_through_them(timeline: Timeline) -> None:
+    lane_column(timeline).hover()
     stops = "all => all.filter((one) => one.tabIndex === 0).length"
     buttons = lane_column(timeline).get_by_role("button")
     assert buttons.count() > 4
@@ -131,11 +133,11 @@ def test_taps_that_follow_each_other_are_one_step_back(timeline: Timeline) -> No
 
 
 def test_notes_come_into_view_whatever_else_the_details_show(timeline: Timeline) -> None:
-    notes = timeline.root.locator(".status").get_by_role("button", name="note")
+    notes = timeline.root.locator(".status").get_by_role("button", name="How sure is this?")
     timeline.search_box.fill("op:RecvTensor")
     expect(timeline.title).to_contain_text("matches")
     notes.click()
-    last = timeline.details.get_by_role("region", name="Import notes").get_by_role("listitem").last
+    last = timeline.details.get_by_role("region", name="How sure is this?").get_by_role("listitem").last
     expect(last).to_be_in_viewport(ratio=1)
 
 

@@ -107,13 +107,13 @@ def test_a_kind_of_the_path_leads_to_its_longest_piece(exported: OpenExported, t
     assert "batch" in (row.get_attribute("title") or "")
     row.get_by_role("button").click()
     expect(timeline.title).to_have_text("next")
-    assert timeline.expect_fact("Slack") == "0 (on the critical path)"
+    assert timeline.expect_fact("Spare time") == "0 (on the critical path)"
 
 
 def test_an_event_says_its_slack(exported: OpenExported, tmp_path: Path) -> None:
     timeline = opened(exported, tmp_path)
     timeline.find("name:idle")
-    assert timeline.expect_fact("Slack") == "300 µs"
+    assert timeline.expect_fact("Spare time") == "300 µs"
 
 
 def test_an_idle_stretch_says_its_cause(exported: OpenExported, tmp_path: Path) -> None:
@@ -136,6 +136,7 @@ def test_an_idle_stretch_says_its_cause(exported: OpenExported, tmp_path: Path) 
 
 def test_a_cause_leads_to_its_longest_gap(exported: OpenExported, tmp_path: Path) -> None:
     timeline = opened(exported, tmp_path)
+    timeline.details.get_by_text("More figures").click()
     assert rows_of(timeline, "Idle time by cause") == [
         ["waiting for input", "400 µs", "57.1 %"],
         ["waiting for kernel launches", "300 µs", "42.9 %"],

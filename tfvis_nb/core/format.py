@@ -54,6 +54,18 @@ def format_bytes(count: float) -> str:
     return _scaled(count, 1024, BYTE_UNITS)
 
 
+def format_number(count: int, noun: str, several: str = "") -> str:
+    """Format a count with its noun; `several` is an irregular plural.
+
+    Examples
+    --------
+    >>> from tfvis_nb.core.format import format_number
+    >>> format_number(1, "tensor"), format_number(1200, "tensor")
+    ('1 tensor', '1,200 tensors')
+    """
+    return f"{count:,} {noun if count == 1 else several or noun + 's'}"
+
+
 def format_percent(share: float) -> str:
     """Format a share in percent with one decimal; tiny shares as ``<0.1 %``."""
     if not math.isfinite(share):

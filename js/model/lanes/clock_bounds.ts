@@ -1,13 +1,11 @@
 /** How far the clocks of several tasks may differ, in words. Nanoseconds, infinite if unknown. */
 
 import { isolated } from "../format/bidi";
-import { type TimeUnit, timeUnit } from "../format/units";
+import { timeUnit } from "../format/units";
 import type { Clock, Lane } from "../types";
 import { type Viewport, xAt } from "../viewport";
 import { taskLabel } from "./labels";
 
-/** An interval whose ends are at most this many times as far from 0 as one another is written as ±. */
-const SYMMETRIC_RATIO = 1.5;
 /** A band of fewer px would only make the cursor look thick. */
 const MIN_BAND_PX = 2;
 
@@ -53,29 +51,10 @@ export function clockBand(
   return Number.isFinite(to - from) && to - from >= MIN_BAND_PX ? { from, to } : null;
 }
 
-/** The interval in a few words, rounded to a wider one: "±0.42 ms", "−0.1 … +0.9 ms", "at most 20 ms early", "unknown". */
-export function clockText({ low, high }: Clock): string {
-  if (isUnknown(low, high)) return "unknown";
+/** An interval with one bound in a few words: "at most 20 ms early". */
+function bounded({ low, high }: Clock): string {
   if (high === Infinity) return low > 0 ? `at least ${distance(low, false)} late` : atMost(low, "early");
-  if (low === -Infinity) return high < 0 ? `at least ${distance(high, true)} early` : atMost(high, "late");
-  const [near, far] = [Math.min(-low, high), Math.max(-low, high)];
-  const unit = timeUnit(Math.max(Math.abs(low), Math.abs(high)));
-  if (far <= SYMMETRIC_RATIO * near) return `±${bound(far, true, unit).slice(1)} ${unit.name}`;
-  // A much smaller end would be all zeros in the unit of the other.
-  const unitOf = (end: number) => (end === 0 || Math.abs(end) >= unit.ns / 100 ? unit : timeUnit(end));
-  const first = `${bound(low, false, unitOf(low))}${unitOf(low) === unitOf(high) ? "" : ` ${unitOf(low).name}`}`;
-  return `${first} … ${bound(high, true, unitOf(high))} ${unitOf(high).name}`;
-}
-
-/** "clock offset ±0.42 ms", "clock at most 20 ms early", "clock unknown". */
-export function clockLabel(clock: Clock): string {
-  return `clock ${Number.isFinite(clock.high - clock.low) ? "offset " : ""}${clockText(clock)}`;
-}
-
-/** Short form: "±3.4 ms" even if the interval is asymmetric, "clock ?" if it is unbounded. */
-export function shortClockText(clock: Clock): string {
-  const far = Math.max(-clock.low, clock.high);
-  return far === Infinity ? "clock ?" : clockText({ ...clock, low: -far, high: far });
+  return high < 0 ? `at least ${distance(high, true)} early` : atMost(high, "late");
 }
 
 function atMost(ns: number, what: "early" | "late"): string {
@@ -86,23 +65,17 @@ function isUnknown(low: number, high: number): boolean {
   return low === -Infinity && high === Infinity;
 }
 
-/** A bound with its sign, rounded up or down to two digits. */
-function bound(ns: number, up: boolean, unit: TimeUnit): string {
-  if (ns === 0) return "0";
-  const value = ns / unit.ns;
-  const places = 1 - Math.floor(Math.log10(Math.abs(value)));
-  const scaled = value * 10 ** places;
-  const rounded = (up ? Math.ceil(scaled - 1e-9) : Math.floor(scaled + 1e-9)) / 10 ** places;
-  return `${rounded < 0 ? "−" : "+"}${Number(Math.abs(rounded).toFixed(Math.max(places, 0)))}`;
-}
-
-/** How far a bound is from 0, rounded as it is in a label. */
+/** How far a bound is from 0, rounded up or down to two digits. */
 function distance(ns: number, up: boolean): string {
   const unit = timeUnit(ns);
-  return `${bound(ns, up, unit).slice(1)} ${unit.name}`;
+  const value = Math.abs(ns) / unit.ns;
+  const places = 1 - Math.floor(Math.log10(value));
+  const scaled = value * 10 ** places;
+  const rounded = (up === ns > 0 ? Math.ceil(scaled - 1e-9) : Math.floor(scaled + 1e-9)) / 10 ** places;
+  return `${Number(rounded.toFixed(Math.max(places, 0)))} ${unit.name}`;
 }
 
-/** The same in plain sentences. */
+/** The interval in plain sentences. */
 export function clockSentence({ task, low, high, against }: Clock): string {
   const [own, other] = [task, against].map((name) => isolated(taskLabel(name) || "localhost"));
   if (isUnknown(low, high))
@@ -112,7 +85,7 @@ export function clockSentence({ task, low, high, against }: Clock): string {
     );
   if (!Number.isFinite(high - low))
     return (
-      `Relative to ${other}, times of these lanes are ${clockText({ task, low, high, against })}. ` +
+      `Relative to ${other}, times of these lanes are ${bounded({ task, low, high, against })}. ` +
       `How ${high === Infinity ? "late" : "early"} they may be is unknown.`
     );
   const parts = [

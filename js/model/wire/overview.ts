@@ -31,6 +31,8 @@ export interface OverviewCard {
   /** How long a step takes; null without steps. */
   step_time: OverviewLine | null;
   lines: OverviewLine[];
+  /** How far the figures can be trusted, and what was not recorded. */
+  certainty: string[];
   /** The median step of each task. */
   bars: StepBar[];
 }
@@ -40,6 +42,8 @@ export interface Finding {
   title: string;
   text: string;
   advice: string;
+  /** The rest of the figures, and what they rest on. */
+  how: string;
   /** Share of step time; null for findings outside steps. */
   share: number | null;
   /** "step time", or "the recording" if nothing divides it into steps. */
@@ -56,8 +60,6 @@ export interface FindingsBlock {
   cannot_say: string;
   /** Text shown if there are no items. */
   nothing: string;
-  /** Note on adding shares up. */
-  note: string;
   /** How large everything is that findings look for, reported or not. */
   measured: string[];
 }

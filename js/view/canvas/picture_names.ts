@@ -7,7 +7,7 @@ import { write } from "./picture_texts";
 /**
  * The labels next to the lanes: their names, counts, peaks, and how far a task's clock can be trusted.
  */
-const NAMES = ["b", ".context", ".count", "small", ".clock"].map((each) => `.labels ${each}`).join();
+const NAMES = ["b", ".context", ".count", "small"].map((each) => `.labels ${each}`).join();
 
 /** Left of a name above the lanes, and right of it (CSS px). */
 const CORNER_PAD = 10;

@@ -141,7 +141,7 @@ function timeFacts(store: Store, id: number): Fact[] {
   const slack = details?.slack(id) ?? null;
   if (slack !== null)
     facts.push({
-      term: "Slack",
+      term: "Spare time",
       value: slack ? formatDuration(slack) : "0 (on the critical path)",
     });
   const compute = details?.compute(id) ?? null;

@@ -4,6 +4,8 @@ import type { Actions } from "../../input/actions";
 import { formatPercent, unbroken } from "../../model/format/units";
 import type { Finding, FindingsBlock } from "../../model/wire/overview";
 import type { Store } from "../../state/store";
+import { HowMeasured } from "../../ui/overview_card";
+import { hasTabs } from "../sizes";
 
 interface FindingsProps {
   store: Store;
@@ -15,38 +17,76 @@ interface FindingsProps {
 
 export function FindingList({ store, actions, block, scope = "" }: FindingsProps) {
   if (block.cannot_say) return null;
+  // The tabs under a timeline have the texts.
+  const isFirstOpen = !hasTabs(store.host);
+  const first = block.items.filter(({ level }, at) => at === 0 || level === "problem");
+  const others = block.items.filter((item) => !first.includes(item));
+  const list = (items: Finding[]) => (
+    <ul class="finding-list">
+      {items.map((finding) => (
+        <Item
+          key={finding.title}
+          {...{ store, actions, finding }}
+          isOpen={isFirstOpen && finding === block.items[0]}
+        />
+      ))}
+    </ul>
+  );
   return (
     <section aria-label="Findings">
       <h3>{block.items.length > 0 ? `Findings${scope}` : block.nothing}</h3>
-      {block.items.length > 0 && (
-        <ul class="finding-list">
-          {block.items.map((finding, at) => (
-            <li key={finding.title} data-level={finding.level}>
-              <details open={at === 0}>
-                <summary>
-                  <b>{finding.title}</b> <small>{unbroken(gravity(finding))}</small>
-                </summary>
-                <p>{unbroken(finding.text)}</p>
-                <p class="advice">{unbroken(finding.advice)}</p>
-                {finding.zoom && (
-                  <button type="button" onClick={() => show(store, actions, finding)}>
-                    Show
-                  </button>
-                )}
-                {finding.selects && <small> {finding.selects}</small>}
-              </details>
-            </li>
-          ))}
-        </ul>
+      {list(first)}
+      {others.length > 0 && (
+        <details class="more-figures">
+          <summary>{`${others.length} more`}</summary>
+          {list(others)}
+        </details>
       )}
-      {block.note && <p class="unlinked">{block.note}</p>}
     </section>
   );
 }
 
-/** How much a finding matters: its level and share. */
-function gravity({ level, share, of }: Finding): string {
-  return share === null ? level : `${level}, ${formatPercent(share)} of ${of}`;
+interface ItemProps {
+  store: Store;
+  actions: Actions;
+  finding: Finding;
+  isOpen: boolean;
+}
+
+function Item({ store, actions, finding, isOpen }: ItemProps) {
+  return (
+    <li data-level={finding.level}>
+      <details open={isOpen}>
+        <summary>
+          <b>{finding.title}</b> <Gravity finding={finding} />
+        </summary>
+        <p>{unbroken(finding.text)}</p>
+        <p class="advice">{unbroken(finding.advice)}</p>
+        {finding.zoom && (
+          <button
+            type="button"
+            title={finding.selects || undefined}
+            onClick={() => show(store, actions, finding)}
+          >
+            Show
+          </button>
+        )}
+        <HowMeasured text={finding.how} />
+      </details>
+    </li>
+  );
+}
+
+/** How much a finding matters: its share, and on hover of what. */
+function Gravity({ finding: { level, share, of } }: { finding: Finding }) {
+  if (share === null) return <small class="visually-hidden">{level}</small>;
+  const percent = unbroken(formatPercent(share));
+  return (
+    <small title={`${level}, ${percent} of ${of}`}>
+      {percent}
+      <span class="visually-hidden">{` of ${of}, ${level}`}</span>
+    </small>
+  );
 }
 
 function show(store: Store, actions: Actions, { zoom }: Finding): void {

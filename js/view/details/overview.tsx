@@ -1,6 +1,6 @@
-/** The panel while nothing is selected: the run or the step in short, and import notes. */
+/** The panel while nothing is selected: the run or the step in short, and how sure its figures are. */
 
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { formatCount, formatDuration, formatNumber, unbroken } from "../../model/format/units";
 import { eventsShown, stepName } from "../../model/lanes/step_bars";
@@ -18,7 +18,6 @@ import { StatisticsTable } from "./statistics_table";
 import { WaitingSummary } from "./waiting";
 
 const MAX_SHORT_ROWS = 12;
-const MAX_NOTES = 4;
 /** Events of a dataset that are read only to say how busy it is as a whole. */
 const MOST_SUMMED = 5_000_000;
 
@@ -39,9 +38,45 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
       <>
         <PanelHeader store={store} title="Whole run" />
         <AllAnnotations store={store} actions={actions} />
-        <Notes store={store} />
+        <Certainty store={store} />
       </>
     );
+  const figures = (
+    <>
+      <dl>
+        <dt>Length</dt>
+        <dd>{formatDuration(length)}</dd>
+        <dt>Events</dt>
+        <dd>{answer ? formatCount(answer.count) : isSummed ? UNKNOWN : formatCount(eventsShown(store))}</dd>
+        {leftOut > 0 && (
+          <>
+            <dt>Left out</dt>
+            <dd>{formatNumber(leftOut, "event")} outside any step</dd>
+          </>
+        )}
+        {!store.aligned && isSummed && (
+          <>
+            <dt>Any activity</dt>
+            <dd title="Share of the time shown in which at least one event ran on a host or a device (union of all events)">
+              <Busy answer={answer} length={length} of=" of the time shown" />
+            </dd>
+          </>
+        )}
+      </dl>
+      {isSummed && (
+        <>
+          <h3>Top ops by busy time</h3>
+          <StatisticsTable store={store} actions={actions} rows={rows} most={MAX_SHORT_ROWS} />
+        </>
+      )}
+      {rows && rows.length < answer.rows.length && (
+        <p class="unlinked">
+          Host calls are nested, so they are excluded here. Drag to select a range and include them.
+        </p>
+      )}
+      <WaitingSummary store={store} actions={actions} {...whole} />
+    </>
+  );
   return (
     <>
       <PanelHeader
@@ -64,50 +99,22 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
       <AllAnnotations store={store} actions={actions} />
       {card && <StepCard card={card} />}
       {!isWhole && <StepBars bars={stepBarsShown(store)} />}
-      {overview && isWhole && <FindingList store={store} actions={actions} block={overview.findings} />}
-      {card && (
+      {card ? (
         <>
-          <h3>Overview</h3>
-          <OverviewLines lines={card.lines} />
+          <FindingList store={store} actions={actions} block={card.findings} />
+          <details class="more-figures">
+            <summary>More figures</summary>
+            <OverviewLines lines={card.lines} />
+            {figures}
+          </details>
         </>
+      ) : (
+        figures
       )}
-      {overview && isWhole && <h3>Time and events</h3>}
-      <dl>
-        <dt>Length</dt>
-        <dd>{formatDuration(length)}</dd>
-        <dt>Events</dt>
-        <dd>{answer ? formatCount(answer.count) : isSummed ? UNKNOWN : formatCount(eventsShown(store))}</dd>
-        {leftOut > 0 && (
-          <>
-            <dt>Left out</dt>
-            <dd>{formatNumber(leftOut, "event")} outside any step</dd>
-          </>
-        )}
-        {!store.aligned && isSummed && (
-          <>
-            <dt>Any activity</dt>
-            <dd title="Share of the time shown in which at least one event ran on a host or a device (union of all events)">
-              <Busy answer={answer} length={length} of=" of the time shown" />
-            </dd>
-          </>
-        )}
-      </dl>
       {overview && !isWhole && (
         <FindingList store={store} actions={actions} block={overview.findings} scope=" of the whole run" />
       )}
-      {isSummed && (
-        <>
-          <h3>Top ops by busy time</h3>
-          <StatisticsTable store={store} actions={actions} rows={rows} most={MAX_SHORT_ROWS} />
-        </>
-      )}
-      {rows && rows.length < answer.rows.length && (
-        <p class="unlinked">
-          Host calls are nested, so they are excluded here. Drag to select a range and include them.
-        </p>
-      )}
-      <WaitingSummary store={store} actions={actions} {...whole} />
-      <Notes store={store} />
+      <Certainty store={store} />
     </>
   );
 }
@@ -136,32 +143,28 @@ function worked(store: Store, rows: RangeStatistics["rows"]): RangeStatistics["r
   return others.length > 0 ? others : rows;
 }
 
-function Notes({ store }: { store: Store }) {
-  const { notes } = store.drawn;
-  const [all, setAll] = useState(false);
+/** What the figures rest on: clocks, the cost of tracing, what was not recorded, and repairs while reading. */
+function Certainty({ store }: { store: Store }) {
+  const facts = [...(store.details?.overview?.certainty ?? []), ...store.drawn.notes];
   const section = useRef<HTMLElement>(null);
+  const wasAsked = useRef(false);
+  wasAsked.current ||= store.isAskedForNotes;
   useEffect(() => {
     if (!store.isAskedForNotes) return;
     store.isAskedForNotes = false;
-    setAll(true);
     section.current?.focus({ preventScroll: true });
     section.current?.scrollIntoView({ block: "nearest" });
   });
-  if (notes.length === 0) return null;
-  const shown = all ? notes : notes.slice(0, MAX_NOTES);
+  // The link in the status line asks for it.
+  if (!wasAsked.current) return null;
   return (
-    <section ref={section} aria-label="Import notes" tabIndex={-1}>
-      <h3>Import notes</h3>
+    <section ref={section} aria-label="How sure is this?" tabIndex={-1}>
+      <h3>How sure is this?</h3>
       <ul class="notes">
-        {shown.map((note) => (
-          <li key={note}>{unbroken(note)}</li>
+        {facts.map((fact) => (
+          <li key={fact}>{unbroken(fact)}</li>
         ))}
       </ul>
-      {notes.length > shown.length && (
-        <button type="button" class="link" onClick={() => setAll(true)}>
-          <b>{notes.length - shown.length} more</b>
-        </button>
-      )}
     </section>
   );
 }

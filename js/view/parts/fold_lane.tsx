@@ -32,9 +32,8 @@ export function FoldLane({ store, item, called, top }: FoldLaneProps) {
 /** After the name of what is folded: how many rows it has. */
 export function Depth({ item }: { item: LaneItem | BarsItem }) {
   return item.folded ? (
-    <small class="depth">
-      {item.depth}
-      <span> rows</span>
+    <small class="depth" title={`${item.depth} rows`}>
+      ▸<span class="visually-hidden">{` ${item.depth} rows`}</span>
     </small>
   ) : null;
 }

@@ -13,14 +13,19 @@ function awaitsIt({ details, detailsError, run }: Store): boolean {
   return details === null && detailsError === null && run.merged?.followed !== false;
 }
 
+/** The findings are next to it already. */
+function isOverviewShown({ panelOpen, selection, moment, matches }: Store): boolean {
+  return panelOpen && !selection && !moment && !matches;
+}
+
 export function Headline({ store, actions }: { store: Store; actions: Actions }) {
-  useTopics(store, ["details", "layout"]);
+  useTopics(store, ["details", "layout", "panel", "selection", "search"]);
   const overview = store.details?.overview;
   if (!overview?.headline) return awaitsIt(store) ? <div class="headline-bar">{NBSP}</div> : null;
   const scope = store.step === null && !store.aligned ? "" : "Whole run: ";
   // The tabs under a timeline have the findings. Closed details change nothing here: a click opens them, and lanes
   // that move slip away under the pointer.
-  const first = hasTabs(store.host) ? undefined : overview.findings.items[0];
+  const first = hasTabs(store.host) || isOverviewShown(store) ? undefined : overview.findings.items[0];
   return (
     <div class="headline-bar">
       <span title={overview.headline}>

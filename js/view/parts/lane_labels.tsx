@@ -5,7 +5,7 @@ import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { formatCount, formatNumber } from "../../model/format/units";
 import { laneMeaning } from "../../model/glossary";
-import { clockLabel, clockSentence, commonClock, shortClockText } from "../../model/lanes/clock_bounds";
+import { clockSentence, commonClock } from "../../model/lanes/clock_bounds";
 import { locationLabel } from "../../model/lanes/labels";
 import { GROUP_HEIGHT, type GroupItem, type LaneItem } from "../../model/lanes/layout";
 import { OWN_TRACKS } from "../../model/lanes/tracks";
@@ -93,11 +93,6 @@ function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?
         {item.collapsed ? "▶" : "▼"}
       </span>
       <b>{item.label}</b>
-      {known && (
-        <span class="clock" title={sentence ?? ""} data-short={shortClockText(known)}>
-          <i>{clockLabel(known)}</i>
-        </span>
-      )}
       {(what === "Events" || item.events > 0) && (
         <span class="count" title={what}>
           {formatCount(item.events)}

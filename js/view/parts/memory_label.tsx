@@ -28,7 +28,7 @@ export function MemoryLabel({ store, item }: { store: Store; item: MemoryItem })
       >
         {context && <span class="context">{context}</span>}
         <b>{track.allocator}</b>
-        <small>
+        <small class={level ? undefined : "more"}>
           {level}
           {/* Next to a name there is room for one figure. */}
           {!(level && isLow) && (

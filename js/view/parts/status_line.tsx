@@ -1,5 +1,6 @@
-/** The line at the bottom: the legend, import notes, and hints or a message. */
+/** The line at the bottom: the legend, how sure the figures are, and hints or a message. */
 
+import { useRef } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { meaningOf } from "../../model/glossary";
@@ -23,11 +24,14 @@ interface StatusLineProps {
 
 export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLineProps) {
   useTopics(store, ["panel", "layout", "notice", "search"]);
+  useTopics(store, ["viewport", "selection"], () => store.selection !== null || store.history.isUsed);
   for (const each of stores) useTopics(each, ["paint"]);
+  // Shown at the lanes, to those who have neither zoomed nor selected yet.
+  const isUsed = useRef(false);
+  isUsed.current ||= store.selection !== null || store.history.isUsed;
   const hint = filterProblem(parseQuery(store.searchText), store.matches?.ids.length !== 0);
   const entries = stores.flatMap(({ painting }) => painting.paints.legend);
   const legend = [...new Map(entries.map((entry) => [entry.label, entry])).values()];
-  const notes = store.drawn.notes.length;
   const isByKind = store.host.get("color_by") === "kind";
   const wait = isByKind ? waitColour(store.painting.theme) : "var(--muted)";
   return (
@@ -86,15 +90,13 @@ export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLi
           </span>
         )}
       </span>
-      {notes > 0 && (
-        <button
-          type="button"
-          title={store.drawn.notes.join("\n")}
-          onClick={() => actions.showOverview({ isAskedForNotes: true })}
-        >
-          {notes === 1 ? "1 note" : `${notes} notes`}
-        </button>
-      )}
+      <button
+        type="button"
+        title="Clocks, tracing overhead, what was not recorded, and repairs"
+        onClick={() => actions.showOverview({ isAskedForNotes: true })}
+      >
+        How sure is this?
+      </button>
       {store.failure ? (
         <span class="failed" role="alert">
           {store.failure}
@@ -108,10 +110,12 @@ export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLi
           {store.notice.text}
         </span>
       ) : (
-        <span class="hints">
-          <kbd>{isMac ? "⌘" : "Ctrl"}</kbd> wheel zooms · drag selects · <kbd>W</kbd> <kbd>A</kbd>{" "}
-          <kbd>S</kbd> <kbd>D</kbd> moves · <kbd>?</kbd> all keys
-        </span>
+        !isUsed.current && (
+          <span class="hints">
+            <kbd>{isMac ? "⌘" : "Ctrl"}</kbd> wheel zooms · drag selects · <kbd>W</kbd> <kbd>A</kbd>{" "}
+            <kbd>S</kbd> <kbd>D</kbd> moves · <kbd>?</kbd> all keys
+          </span>
+        )
       )}
     </div>
   );

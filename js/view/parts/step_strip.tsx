@@ -95,38 +95,33 @@ function DescribedStep({ store, figures, busyName, hovered, show }: DescribedSte
   // The events outside steps span the whole run and are not a step to compare with others.
   const isStep = step.step !== NO_STEP;
   const duration = isStep ? step.end - step.start : timeOutside(store.run);
+  const ratio = isStep ? ratioText(duration, figures.median) : "";
+  const facts = [[formatDuration(duration), ratio].filter(Boolean).join(", ")];
+  if (isStep && busyName !== null && step.device !== undefined)
+    facts.push(
+      [`${busyName} ${formatDuration(step.device)}`, ratioText(step.device, figures.busyMedian)]
+        .filter(Boolean)
+        .join(", "),
+    );
   return (
     <button
       type="button"
       class="step-told"
-      data-long={busyName !== null ? "" : undefined}
-      title="Show this step"
+      title={[...facts, "Show this step"].join("\n")}
       onClick={() => show(index)}
     >
       <span>
         <strong>{isChosen ? stepName(step) : `Slowest: step ${step.step}`}</strong>
       </span>
-      <span>{` ${formatDuration(duration)}`}</span>
-      {isStep && <Ratio before=" · " ns={duration} median={figures.median} />}
-      {isStep && busyName !== null && step.device !== undefined && (
-        <>
-          <span>{` · ${busyName} ${formatDuration(step.device)}`}</span>
-          <Ratio before=", " ns={step.device} median={figures.busyMedian} />
-        </>
-      )}
+      {isChosen && facts.map((fact) => <span key={fact}>{` · ${fact}`}</span>)}
+      {!isChosen && ratio && <span>{`, ${ratio}`}</span>}
     </button>
   );
 }
 
-/** A part of the line: the ratio of a time to the median; nothing without a median. */
-function Ratio({ before, ns, median }: { before: string; ns: number; median: number }) {
-  if (median <= 0) return null;
-  return (
-    <span>
-      {before}
-      {formatRatio(ns / median)} × median
-    </span>
-  );
+/** The ratio of a time to the median; empty without a median. */
+function ratioText(ns: number, median: number): string {
+  return median > 0 ? `${formatRatio(ns / median)} × median` : "";
 }
 
 /** The width of an element, kept up to date; 0 before it is known. */

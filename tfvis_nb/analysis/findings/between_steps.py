@@ -12,7 +12,7 @@ from tfvis_nb.analysis.findings.input_bound import slowest_stage, stage_sentence
 from tfvis_nb.analysis.findings.program import faster_input, recorded
 from tfvis_nb.analysis.findings.rule import NOT_KNOWN, Figures, Measurement, Rule, Texts, Threshold, beyond
 from tfvis_nb.analysis.findings.slow_steps import period_of
-from tfvis_nb.analysis.source.python_samples import collected_share, sampled_line, sampled_sentence
+from tfvis_nb.analysis.source.python_samples import collected_share, sampled_clause, sampled_line
 from tfvis_nb.analysis.steps.outside_steps import DAYS_APART, OutsideSteps, outside_steps, pauses
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.intervals import lengths, union
@@ -229,41 +229,36 @@ def _word(_key: str, figures: Figures) -> Texts:
 
 def _word_loop(figures: Figures) -> Texts:
     between, pause = format_duration(figures["between_ns"]), format_duration(figures["mean_ns"])
-    text = (
-        f"From the first step to the last, the loop takes {format_duration(figures['loop_ns'])}. {between} of"
-        f" it lie between steps, {pause} on average."
-    )
+    how = f"From the first step to the last, the loop takes {format_duration(figures['loop_ns'])}."
+    text = f"{between} of the loop lie between steps, {pause} on average."
     if _waits_for_input(figures):
         share = format_percent(figures["input_ns"] / figures["run_ns"])
         text += f" {format_duration(figures['input_ns'])} of it, {share} of the run, is waiting for input."
-        text += stage_sentence(figures.get("slowest_stage"), figures["input_ns"])
-        return Texts("The run waits for input outside the steps", text, faster_input(figures))
+        how += stage_sentence(figures.get("slowest_stage"), figures["input_ns"])
+        return Texts("The run waits for input outside the steps", text, faster_input(figures), how)
     if figures["line"]:
-        text += f" {sampled_sentence(figures)}"
-    if _collects(figures):
-        text += f" Python's garbage collector runs in {format_percent(figures['gc_share'])} of that time."
-    op = figures["op"]
-    if _is_long(figures):
+        text = f"{text[:-1]}; {sampled_clause(figures)}."
+    elif _is_long(figures):
+        op = figures["op"]
         where = f" ({figures['op_line']})" if figures["op_line"] else ""
         took = format_duration(op["self_ns"])
-        text += f" Of what is recorded, {op['name']}{where} takes the most time: {took}."
-    elif not figures["line"]:
-        text += " Little is recorded in that time."
-    if figures["period"]:
-        text += f" One in {figures['period']} pauses is long, up to {format_duration(figures['longest_ns'])}."
-    share = format_percent(figures["gain"])
-    text += f" Without these pauses, the loop would be at most {share} shorter."
-    if figures["program"] == "keras" and not figures["line"]:
-        return Texts(_loop_title(figures), text, _KERAS_LOOP)
-    advice = (
-        "Move what is done once out of the loop. Do the rest in fewer steps or on a thread of its own, so"
-        " that the next step does not wait for it."
-    )
+        text = f"{text[:-1]}; {op['name']}{where} takes the most time, {took}."
+    else:
+        how += " Little is recorded in that time."
+    text += f" Without these pauses the loop would be up to {format_percent(figures['gain'])} shorter."
     if _collects(figures):
-        advice += (
-            " Collect less often: leave out gc.collect(), or call gc.freeze() once model and data are built."
+        how += f" Python's garbage collector runs in {format_percent(figures['gc_share'])} of that time."
+    if figures["period"]:
+        how += f" One in {figures['period']} pauses is long, up to {format_duration(figures['longest_ns'])}."
+    if figures["program"] == "keras" and not figures["line"]:
+        return Texts(_loop_title(figures), text, _KERAS_LOOP, how)
+    advice = "Move work out of the loop, do it in fewer steps, or do it on a thread of its own."
+    if _collects(figures):
+        advice = (
+            "Collect garbage less often: leave out gc.collect(), or call gc.freeze() once model and data are"
+            " built."
         )
-    return Texts(_loop_title(figures), text, advice)
+    return Texts(_loop_title(figures), text, advice, how)
 
 
 def _loop_title(figures: Figures) -> str:
@@ -279,14 +274,14 @@ def _word_run(figures: Figures) -> Texts:
         f" event to the last lie outside any step: {', '.join(parts)}."
     )
     longest = max(_STRETCHES, key=lambda name: figures[name])
-    op = figures["op"]
+    op, how = figures["op"], ""
     if _waits_for_input(figures):
         share = format_percent(figures["input_ns"] / figures["run_ns"])
         text += f" {format_duration(figures['input_ns'])} of it, {share} of the run, is waiting for input."
-        text += stage_sentence(figures.get("slowest_stage"), figures["input_ns"])
-        return Texts("The run waits for input outside the steps", text, faster_input(figures))
+        how = stage_sentence(figures.get("slowest_stage"), figures["input_ns"]).strip()
+        return Texts("The run waits for input outside the steps", text, faster_input(figures), how)
     if figures["program"] == "session" and longest == "between_ns":
-        text += " Tracing each run takes part of this time."
+        how = "Tracing each run takes part of this time."
     if op is None:
         text += " Nothing is recorded in the longest stretch."
         advice = "To see what runs between steps, trace the whole cell or loop, not single runs."
@@ -299,7 +294,7 @@ def _word_run(figures: Figures) -> Texts:
         took = format_duration(op["self_ns"])
         text += f" In the longest stretch, {op['name']} takes the most time: {took}."
         advice = "Move work that is done once out of the loop." if longest == "between_ns" else _ONCE
-    return Texts(f"{format_percent(figures['run_share'])} of the run is outside the steps", text, advice)
+    return Texts(f"{format_percent(figures['run_share'])} of the run is outside the steps", text, advice, how)
 
 
 def _measure(trace: Trace) -> Measurement:
@@ -317,9 +312,9 @@ def _summarise(figures: Figures) -> str:
 
 def _headline(figures: Figures) -> str:
     if not _waits_for_input(figures):
-        return f"Time between steps takes {format_percent(figures['loop_share'])} of the loop."
+        return f"Time between steps takes {format_percent(figures['loop_share'])} of the loop"
     share = format_percent(figures["input_ns"] / figures["run_ns"])
-    return f"Waiting for input between steps takes {share} of the run."
+    return f"Waiting for input between steps takes {share} of the run"
 
 
 RULE = Rule(

@@ -23,10 +23,9 @@ def clocks_sentence(clocks_ns: float | str | None, ends_ns: float | None = None)
     if clocks_ns is None:
         return ""
     unknown = isinstance(clocks_ns, str)
-    known = "not aligned" if unknown else f"known only to within {format_duration(float(clocks_ns))}"
-    text = f" The clocks of the tasks are {known}"
+    known = "are not aligned" if unknown else f"may differ by up to {format_duration(float(clocks_ns))}"
+    text = f" The clocks of the tasks {known}"
     if ends_ns is not None:
         ends = format_duration(ends_ns)
-        return f"{text}, but probably agree: the tasks leave these collectives within {ends} of each other."
-    wrong = "by any amount" if unknown else "by that much"
-    return f"{text}, so waits between tasks may be wrong {wrong}."
+        return f"{text}, but probably agree: the tasks leave collectives within {ends} of each other."
+    return f"{text}: waits between tasks are right if the clocks agree."

@@ -29,7 +29,13 @@ from tfvis_nb.analysis.findings.rule import (
     step_time,
 )
 from tfvis_nb.core.devices import task_of
-from tfvis_nb.core.format import format_bandwidth, format_bytes, format_duration, format_percent
+from tfvis_nb.core.format import (
+    format_bandwidth,
+    format_bytes,
+    format_duration,
+    format_number,
+    format_percent,
+)
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.labels import printable, task_label
 from tfvis_nb.core.per_trace import per_trace
@@ -174,7 +180,7 @@ def _moved_sentence(figures: Figures) -> str:
         return ""
     return (
         f" Tensors move between tasks during {step_time(figures, moved['share'])}:"
-        f" {format_bytes(moved['bytes'])} in {moved['tensors']:,} tensors,"
+        f" {format_bytes(moved['bytes'])} in {format_number(moved['tensors'], 'tensor')},"
         f" {format_bandwidth(moved['bandwidth'])} from task to task."
     )
 
@@ -182,37 +188,38 @@ def _moved_sentence(figures: Figures) -> str:
 def _headline(figures: Figures) -> str:
     several = figures["communicating_tasks"] > 1
     task = task_label(figures["task"]) or (figures["task"] if several else "") or "the task"
-    who = f"{capital(task)} waits least for the others but" if several else capital(task)
-    return f"{who} spends {step_time(figures)} communicating.{_moved_sentence(figures)}"
+    if not figures["computes"]:
+        return f"Communication takes {step_time(figures)}"
+    return f"{capital(task)} communicates for {step_time(figures)} while nothing computes"
 
 
 def _word(_key: str, figures: Figures) -> Texts:
     alone, task = figures["tasks"] == 1, figures["task"]
     subject = task_label(task) or (task if not alone else "") or "the task"
-    subject = f"{subject} waits least for the others but" if figures["communicating_tasks"] > 1 else subject
-    idle = "its devices idle" if figures["on_devices"] else "no op computing"
-    spends = f"{capital(subject)} spends {step_time(figures)} communicating with {idle}"
+    idle = "its devices idle" if figures["on_devices"] else "no op computes"
+    spends = f"{capital(subject)} communicates while {idle}"
+    how = ""
+    if figures["communicating_tasks"] > 1:
+        how = " The other tasks communicate longer, because they also wait for this one."
     if not figures["computes"]:
-        spends = f"Communication takes {step_time(figures)}"
-    text = f"{spends}: {example(figures)}.{_phases_sentence(figures)}"
-    if not figures["computes"]:
-        text += " The trace does not show what computes at that time."
+        spends = "Nothing else is recorded at that time"
+        how += " The trace does not show what computes."
+    text = f"{spends}: {example(figures)}."
+    how = f"{_phases_sentence(figures)}{how}"
     if figures["on_devices"] and figures["exposed_share"] < figures["share"]:
-        text += f" For {step_time(figures, 'exposed_share')} its CPU is idle as well."
-    text += _moved_sentence(figures)
-    text += clocks_sentence(figures["clocks_ns"])
+        how += f" For {step_time(figures, 'exposed_share')} its CPU is idle as well."
+    how += _moved_sentence(figures)
+    how += clocks_sentence(figures["clocks_ns"])
     alone &= not figures["ranks_known"]
     if alone:
-        text += " A trace of one task cannot show how much of that is waiting for other tasks."
+        how += " A trace of one task cannot show how much of that is waiting for other tasks."
     if figures["is_below"]:
-        text += " The straggler ranks first because part of this time is waiting for it."
-    advice = (
-        "Send less or earlier: larger batches, half-precision gradients, transfers in the order in which"
-        " they are needed; or use a faster network."
-    )
-    together = "Read the traces of all tasks together to see whether they wait for a straggler. "
+        how += " The straggler ranks first because part of this time is waiting for it."
+    advice = "Send less (larger batches, half-precision gradients), send earlier, or use a faster network."
+    if alone:
+        advice = "Read the traces of all tasks together to see whether they wait for a straggler."
     title = "is not hidden behind computing" if figures["computes"] else "takes much time"
-    return Texts(f"Communication {title}", text, (together if alone else "") + advice)
+    return Texts(f"Communication {title}", text, advice, how.strip())
 
 
 def _removed(figures: Figures) -> dict[str, Any]:
@@ -241,6 +248,6 @@ RULE = Rule(
     _measure,
     _summarise,
     below=("late task",),
-    remedy=Remedy("Removing communication", _removed),
+    remedy=Remedy("Without this communication", _removed),
     headline=_headline,
 )

@@ -64,15 +64,16 @@ def _find(trace: Trace) -> list[Finding]:
 def _word(key: str, figures: Figures) -> Texts:
     case = key.rpartition(".")[2]
     text = f"Tracing and compiling take {step_time(figures)}: {example(figures)}."
-    text += time_share.in_other_steps(case, figures)
+    how = time_share.in_other_steps(case, figures)
     if case == "all":
-        text += f" {figures['compiling_steps']} of {figures['steps']} steps compile."
+        how += f" {figures['compiling_steps']} of {figures['steps']} steps compile."
     if figures["without_again"]:
-        text += " Tracing functions again is not included."
-    advice = "Run a warm-up step before tracing."
-    if case != "first":
-        advice += f" If later steps also compile, {fewer_compilations(figures)}"
-    return Texts(_TITLES[case].format(the_step=capital(whole(figures, "the step"))), text, advice)
+        how += " Tracing functions again is not included."
+    advice = "Run a warm-up step before tracing"
+    advice += "." if case == "first" else f"; if later steps also compile, {fewer_compilations(figures)}"
+    return Texts(
+        _TITLES[case].format(the_step=capital(whole(figures, "the step"))), text, advice, how.strip()
+    )
 
 
 def _measure(trace: Trace) -> Measurement:
@@ -91,5 +92,5 @@ RULE = Rule(
     _measure,
     _summarise,
     "Time for tracing and compiling is",
-    remedy=Remedy("Compiling beforehand", lambda _: {"activities": {"compile": 0}}),
+    remedy=Remedy("Without compiling", lambda _: {"activities": {"compile": 0}}),
 )

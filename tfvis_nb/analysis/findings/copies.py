@@ -36,7 +36,7 @@ _DIRECTIONS = {"h2d": "from the host to a device", "d2h": "from a device to the 
 _ADVICE = {
     "h2d": "Keep data that is used again on the device, and prefetch input to it"
     " (tf.data.experimental.prefetch_to_device).",
-    "d2h": "Fetch fewer results, less often. Keep results on the device if they are used there again.",
+    "d2h": "Fetch fewer results, less often, and keep results that are used again on the device.",
 }
 _PLACE_VARIABLES = (
     "Place the variables on the GPU that uses them; with several GPUs, tf.distribute.MirroredStrategy keeps a"
@@ -119,8 +119,9 @@ def _word(_key: str, figures: Figures) -> Texts:
         return Texts("Copies between host and device are not hidden", text, _ADVICE[figures["most"]])
     return Texts(
         "Variables on the CPU are copied to the devices",
-        f"{text} {_brought(figures)} in {whole(figures, 'this step')}.",
+        f"{_brought(figures)} in {whole(figures, 'this step')}.",
         _PLACE_VARIABLES,
+        text,
     )
 
 
@@ -135,8 +136,7 @@ def _brought(figures: Figures) -> str:
 def _headline(figures: Figures) -> str:
     if not figures["variables"]:
         return ""
-    where, share = whole(figures, "a step"), step_time(figures)
-    return f"{_brought(figures)} in {where}; copies run for {share} while no device computes."
+    return f"{_brought(figures)} in {whole(figures, 'a step')}"
 
 
 def _measure(trace: Trace) -> Measurement:
@@ -161,6 +161,6 @@ RULE = Rule(
     _measure,
     _summarise,
     "Copies between host and device are",
-    remedy=Remedy("Copies that take no time", lambda _: {"activities": dict.fromkeys(("h2d", "d2h"), 0)}),
+    remedy=Remedy("Without these copies", lambda _: {"activities": dict.fromkeys(("h2d", "d2h"), 0)}),
     headline=_headline,
 )

@@ -122,11 +122,11 @@ def _word(_key: str, figures: Figures) -> Texts:
         moved += f", {format_bytes(figures['copied_bytes'])}"
     return Texts(
         "CPU ops and device-to-host copies stall the GPU",
-        f"{_working(figures)} between GPU kernels ({moved})."
-        f" During that time the GPU is idle for {format_duration(figures['idle_ns'])},"
-        f" {step_time(figures)}.{_placement(figures)}",
-        "Prepare indices and shapes in the input pipeline and keep shapes static. Replace ops whose result"
-        " the host has to read before it can continue (Unique, SparseToDense, Where) with dense ones.",
+        f"{_working(figures)} between GPU kernels ({moved}); the GPU is idle for"
+        f" {format_duration(figures['idle_ns'])} at that time.",
+        "Prepare indices and shapes in the input pipeline, keep shapes static, and replace ops whose result"
+        " the host has to read (Unique, SparseToDense, Where) with dense ones.",
+        _placement(figures).strip(),
     )
 
 
@@ -181,5 +181,5 @@ RULE = Rule(
     _summarise,
     "Interruptions of GPUs by CPU ops are",
     headline=_headline,
-    remedy=Remedy("Removing these ops", lambda figures: {"ops": dict.fromkeys(figures["ops"], 0)}),
+    remedy=Remedy("Without these ops", lambda figures: {"ops": dict.fromkeys(figures["ops"], 0)}),
 )

@@ -28,7 +28,7 @@ FIGURES = {
     "gain": "Savings of the change that the advice names, as a fraction of step time: saved_ns /"
     " recorded_ns of `what_if`, added up over the steps. Work that stays on a device is never saved. For"
     " time between steps, a fraction of the loop. NaN if the finding names no such change, if `what_if`"
-    " predicts nothing, if the replay is not trusted (the text has the reason),"
+    " predicts nothing, if the replay is not trusted (`how` has the reason),"
     f" and for traces of more than {MOST_EVENTS:,} events, which would take too long.",
     "lost_ns": "share times step time, in ns. For time outside steps it is that time, or the wait for input"
     " if that is a problem; for a first step, its excess over the median of the others.",
@@ -40,6 +40,7 @@ _COLUMNS = {
     "title": "str",
     "text": "str",
     "advice": "str",
+    "how": "str",
     "share": "float64",
     "gain": "float64",
     "lost_ns": "int64",
@@ -77,13 +78,14 @@ def findings(trace: Trace) -> FindingsTable:
     -------
     pandas.DataFrame
         ``id`` (str), such as ``input_bound.first``, which stays the same when texts change; ``level`` (str;
-        ``problem``, ``minor`` or ``observation``), ``title``, ``text`` and ``advice`` (str), ``share``,
+        ``problem``, ``minor`` or ``observation``), ``title``, ``text`` (one or two sentences of figures),
+        ``advice`` (a sentence) and ``how`` (other figures, and what they rest on), all str; ``share``,
         ``gain`` (float64) and ``lost_ns`` (int64) as in `FIGURES`; the evidence: ``step`` (int64; -1 outside
         steps), ``start_ns`` and ``end_ns`` (int64 epoch nanoseconds, the range that shows it best),
         ``events`` (lists of at most 50 event ids, the longest first) and ``event_count`` (int64), their total
         number; ``kind`` (str; its subject) and ``figures`` (dicts: the numbers and names in the texts).
-        Printed or in a notebook, the table shows its full texts. No rows if nothing stands out; `cannot_say`
-        if no step takes time.
+        Printed or in a notebook, the table shows its texts without ``how``. No rows if nothing stands out;
+        `cannot_say` if no step takes time.
 
     Examples
     --------
@@ -176,7 +178,8 @@ def _row(
     lost = finding.lost_ns if math.isnan(finding.share) else round(finding.share * total)
     row: dict[str, Any] = finding._asdict() | {"kind": rule.kind, "lost_ns": lost}
     words = rule.word(finding.id, figures)._asdict()
-    if rule.remedy and (sentence := rule.remedy.saves(saved, figures)):
-        words["text"] += f" {sentence}"
+    if rule.remedy:
+        text, how = rule.remedy.saves(saved, figures)
+        words |= {"text": f"{words['text']} {text}".rstrip(), "how": f"{words['how']} {how}".strip()}
     row |= {"events": finding.events[:_MAX_EVENTS], "event_count": len(finding.events)}
     return row | {"level": level, "gain": saved.share, "figures": figures} | words

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tfvis_nb.analysis.findings.finding import OBSERVATION, Finding, step_range
-from tfvis_nb.analysis.findings.input_bound import slowest_stage, stage_sentence
+from tfvis_nb.analysis.findings.input_bound import slowest_stage, stage_clause, stage_sentence
 from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
     Figures,
@@ -62,10 +62,11 @@ def _word(_key: str, figures: Figures) -> Texts:
         f"{capital(step_name(figures))} takes {format_duration(figures['first_ns'])}, {ratio} times the"
         f" median of the other {figures['others']:,} ({format_duration(figures['median_ns'])})."
     )
-    text += f" Most of the difference is waiting for input: {format_duration(figures['activity_ns'])}."
-    text += stage_sentence(figures["slowest_stage"], figures["activity_ns"])
-    text += " Shares of step time are without it."
-    return Texts("The first step waits for input", text, ADVICE)
+    named = stage_clause(figures["slowest_stage"], figures["activity_ns"])
+    text += f" It waits {format_duration(figures['activity_ns'])} longer for input{named}."
+    stage = stage_sentence(figures["slowest_stage"], figures["activity_ns"])
+    how = f"{stage} The other findings leave this step out."
+    return Texts("The first step waits for input", text, ADVICE, how.strip())
 
 
 def _measure(trace: Trace) -> Measurement:

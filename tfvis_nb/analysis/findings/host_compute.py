@@ -22,7 +22,7 @@ from tfvis_nb.analysis.findings.rule import (
     step_time,
 )
 from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
-from tfvis_nb.analysis.source.python_samples import called_line, sampled_figures, sampled_sentence
+from tfvis_nb.analysis.source.python_samples import called_line, sampled_clause, sampled_figures
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import whole
@@ -84,11 +84,11 @@ _ADVICE = {
     " runs one function at a time, and ops that need its result wait.",
     "output": "Do it in fewer steps, such as every hundredth, or outside of them.",
     "copy": "Write only the part that changes: assign to a slice of a variable, use scatter updates, or"
-    " collect parts in a tf.TensorArray and join them once. Otherwise keep less data.",
+    " collect parts in a tf.TensorArray and join them once.",
     "transpose": "Keep tensors in the layout that most ops need, or let data come in it, so that they are not"
     " transposed there and back: for convolutions on a CPU this is channels last.",
-    "work": "This is the program's own work. To shorten it, use smaller shapes, a cheaper op or lower"
-    " precision, or run it on a GPU.",
+    "work": "This is the program's own work: use smaller shapes, a cheaper op or lower precision, or run it"
+    " on a GPU.",
     "python": "Look for Python that runs in each step, such as callbacks and metrics: run it in fewer steps,"
     " or write it with {ops}.",
     "runtime": "Do more in each op: replace loops over single elements, such as tf.map_fn, tf.scan and"
@@ -189,48 +189,51 @@ def _word(_key: str, figures: Figures) -> Texts:
     )
     advice = _EAGER.get(figures["program"], _EAGER[""]) if kind == "eager" else _ADVICE[kind]
     advice = advice.format(ops="jax.numpy" if figures["program"] == "jax" else "TensorFlow ops")
-    return Texts(title, worded(figures), advice)
+    text, how = worded(figures)
+    return Texts(title, text, advice, how)
 
 
-def _word_work(figures: Figures) -> str:
+def _word_work(figures: Figures) -> tuple[str, str]:
     name, line, op, subject = (figures[key] for key in ("name", "line", "op", "subject"))
     where = f" ({line})" if line and subject == "layers" else ""
     called = f"The layer {name}" if subject == "layers" else name
-    text = f"{called}{where} takes {step_time(figures)} on the host: {example(figures)}."
+    text, how = f"{called}{where} takes {step_time(figures)} on the host: {example(figures)}.", ""
+    if figures.get("python"):
+        text = f"{text[:-1]}; {sampled_clause(figures['python'])}."
     if subject != "ops":
-        text += f" {op} is {format_percent(figures['op_share'])} of its time."
+        how = f"{op} is {format_percent(figures['op_share'])} of its time."
     elif line:
-        text += f" {line} has {format_percent(figures['line_share'])} of its time."
-    return text + (f" {sampled_sentence(figures['python'])}" if figures.get("python") else "")
+        text = f"{text[:-1]}; {line} has {format_percent(figures['line_share'])} of its time."
+    return text, how
 
 
-def _word_small(figures: Figures) -> str:
+def _word_small(figures: Figures) -> tuple[str, str]:
     starts, steps = figures["starts"], figures["steps"]
     each = format_duration(figures["mean_ns"] * steps / starts)
     text = (
-        f"For {step_time(figures)}, TensorFlow's runtime works without an op that is long enough to"
-        f" be recorded: {example(figures)}. It starts {starts / steps:,.0f} times in a step, and works for"
-        f" {each} each time."
+        f"TensorFlow's runtime starts {starts / steps:,.0f} times in a step, and works for {each} each time"
+        " without an op that is long enough to be recorded."
     )
+    how = f"That is {step_time(figures)}: {example(figures)}."
     if figures["line"]:
-        text += f" Of ops that are recorded, {figures['line']} has the most time."
-    return text
+        text = f"{text[:-1]}; {figures['line']} has the most time of recorded ops."
+    return text, how
 
 
-def _word_eager(figures: Figures) -> str:
+def _word_eager(figures: Figures) -> tuple[str, str]:
     ops, steps = figures["ops"], figures["steps"]
     many = f"{ops / steps:,.0f} ops in a step" if steps > 1 else f"{ops:,} ops"
     where = f" below {figures['line']}" if figures["line"] else ""
     each = format_duration(figures["mean_ns"] * steps / ops)
-    return (
-        f"Python calls {many}{where} one by one. Calling them, without their kernels, takes"
-        f" {step_time(figures)}, {each} an op."
-    )
+    text = f"Python calls {many}{where} one by one, which takes {step_time(figures)}, {each} an op."
+    return text, "The time of their kernels is not included."
 
 
-def _word_python(figures: Figures) -> str:
-    text = f"For {step_time(figures)}, nothing of TensorFlow runs on the host: {example(figures)}."
-    return text + (f" {sampled_sentence(figures)}" if figures["line"] else "")
+def _word_python(figures: Figures) -> tuple[str, str]:
+    text = f"For {step_time(figures)}, nothing of TensorFlow runs on the host"
+    if not figures["line"]:
+        return f"{text}: {example(figures)}.", ""
+    return f"{text}; {sampled_clause(figures)}.", f"In all: {example(figures)}."
 
 
 def _measure(trace: Trace) -> Measurement:
@@ -255,7 +258,7 @@ def _headline(figures: Figures) -> str:
         "python": "Python outside of TensorFlow",
         "runtime": "Starting small ops",
     }
-    return f"{what.get(figures['kind'], figures.get('name'))} takes {step_time(figures)}."
+    return f"{what.get(figures['kind'], figures.get('name'))} takes {step_time(figures)}"
 
 
 RULE = Rule(
@@ -273,6 +276,6 @@ RULE = Rule(
     _measure,
     _summarise,
     "Host compute is",
-    remedy=Remedy("A step without it", _without),
+    remedy=Remedy("Without it", _without),
     headline=_headline,
 )

@@ -7,13 +7,13 @@ import pandas as pd
 
 from tfvis_nb.analysis.findings.clocks import clocks_sentence, uncertain_clocks
 from tfvis_nb.analysis.findings.finding import Finding
-from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES, while_idle
+from tfvis_nb.analysis.findings.idle_causes import waits_for, while_idle
 from tfvis_nb.analysis.findings.launch_bound import device_name, tracing_figures, tracing_sentence, waits
 from tfvis_nb.analysis.findings.program import faster_input, fewer_launches, less_host_work, recorded
 from tfvis_nb.analysis.findings.rule import Figures, Measurement, Rule, Texts, Threshold, per_step, step_time
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.categories import is_kind
-from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.labels import task_label
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import id_of
@@ -40,10 +40,8 @@ _NUMBER = re.compile(r" \d+$")
 _REPLACED = (
     "Write the file again with timeline.py's op_time='schedule', its default, which keeps the times of ops."
 )
-_NOT_RECORDED = (
-    "Select the longest idle stretch in the timeline: its neighbours show what the host did around it."
-)
-_OTHER_TASKS = " Read the traces of all tasks together: it may wait for another task."
+_NOT_RECORDED = "Select the longest idle stretch in the timeline to see what the host did around it."
+_OTHER_TASKS = ", and read the traces of all tasks together: it may wait for another task."
 _ADVICE_FOR_PROGRAM = {"input": faster_input, "late launch": fewer_launches, "host": less_host_work}
 
 
@@ -117,35 +115,32 @@ def _word(_key: str, figures: Figures) -> Texts:
     name, cause = device_name(figures["task"], figures["device"]), figures["cause"]
     # The share of this cause alone.
     while_waiting = while_idle(cause)
-    title = f"{name} idles {while_waiting}"
-    text = f"{name} is busy {step_time(figures, 'busy_share')}."
-    whose, where = "its", ""
+    title = f"{name} {waits_for(cause, 1)}"
+    busy, share = step_time(figures, "busy_share"), format_percent(figures["share"])
+    text = f"{name} is busy {busy} and idle {share} {while_waiting}."
     if figures["devices"] > 1:
-        title = f"{figures['devices']:,} devices idle {while_waiting}"
-        whose, where = "their", " on that device"
+        title = f"{figures['devices']:,} devices {waits_for(cause, figures['devices'])}"
         most = step_time(figures, "most_busy_share")
-        text = f"{figures['devices']:,} devices are busy at most {most}; {name} is the least busy."
-    if cause == "unknown":
-        text += f" For {step_time(figures)} the trace does not show what it waits for."
-    else:
-        share = step_time(figures)
-        text += f" The main cause of {whose} idle time is {CAUSE_PHRASES[cause]}, {share}{where}."
+        text = (
+            f"{figures['devices']:,} devices are busy at most {most}; {name}, the least busy, is idle {share}"
+            f" {while_waiting}."
+        )
     if figures.get("work"):
         work = figures["work"]
         text += f" The largest part is {work['op']}: {format_duration(work['idle_ns'])}."
-    text += clocks_sentence(figures["clocks_ns"])
+    how = clocks_sentence(figures["clocks_ns"])
     launches = figures["launches_per_step"]
     if cause == "late launch" and launches is not None:
-        text += f" The host issues {launches:,.0f} launches {per_step(figures)}."
-        text += tracing_sentence(figures)
+        how += f" The host issues {launches:,.0f} launches {per_step(figures)}."
+        how += tracing_sentence(figures)
     advise = _ADVICE_FOR_PROGRAM.get(cause)
     if cause == "unknown" and figures.get("replaced"):
         return Texts(title, text, _REPLACED)
     advice = advise(figures) if advise else _ADVICE[cause]
     if cause == "unknown":
         advice = _NOT_RECORDED if figures.get("host_events") else advice
-        advice += _OTHER_TASKS if figures.get("other_tasks") else ""
-    return Texts(title, text, advice)
+        advice = advice.rstrip(".") + (_OTHER_TASKS if figures.get("other_tasks") else ".")
+    return Texts(title, text, advice, how.strip())
 
 
 def _measure(trace: Trace) -> Measurement:

@@ -26,7 +26,7 @@ from tfvis_nb.analysis.findings.rule import (
     step_time,
 )
 from tfvis_nb.analysis.input.stage_names import stage_label
-from tfvis_nb.analysis.source.python_samples import called_line, sampled_figures, sampled_sentence
+from tfvis_nb.analysis.source.python_samples import called_line, sampled_clause, sampled_figures
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.format import format_duration
@@ -62,10 +62,7 @@ _AWAITING = re.compile(
 )
 """The ones among them that wait for stages on other threads."""
 
-ONCE = (
-    "One-time work such as starting the input pipeline and filling its shuffle buffer happens in the first"
-    " step. Trace later steps to see how long they take."
-)
+ONCE = "Trace later steps: only the first one starts the input pipeline and fills its shuffle buffer."
 
 
 @per_trace
@@ -204,21 +201,20 @@ def _word(key: str, figures: Figures) -> Texts:
         "all": f"Steps wait{degree} for input",
     }[case]
     subject = capital(task_label(figures["task"]) or "the task")
-    text = (
-        f"{subject} waits for the next batch while no device computes for {step_time(figures)}:"
-        f" {example(figures)}."
-    )
-    text += time_share.in_other_steps(case, figures)
-    named = stage_sentence(figures["slowest_stage"], figures["mean_ns"] * figures["steps"])
-    text += named
+    waits = figures["mean_ns"] * figures["steps"]
+    named = stage_clause(figures["slowest_stage"], waits)
+    text = f"{subject} waits for the next batch for {step_time(figures)}{named}."
+    how = f"No device computes while it waits: {example(figures)}."
+    how += time_share.in_other_steps(case, figures)
+    how += stage_sentence(figures["slowest_stage"], waits)
     stage, needed, buffer = (figures[name] for name in ("slowest_stage", "needed", "buffer"))
     if named and case != "first" and needed is not None and needed > stage["at_once"]:
-        text += f" With {needed:,} at once, steps would not wait for it."
-    text += _bottleneck_sentence(figures["bottleneck"])
+        how += f" With {needed:,} at once, steps would not wait for it."
+    how += _bottleneck_sentence(figures["bottleneck"])
     if buffer is not None and buffer["empty"]:
         times = f"{buffer['empty']:,} of {buffer['calls']:,} requests"
-        text += f" The buffer of {buffer['stage']} was empty at {times}."
-    return Texts(title, text, ONCE if case == "first" else faster_input(figures))
+        how += f" The buffer of {buffer['stage']} was empty at {times}."
+    return Texts(title, text, ONCE if case == "first" else faster_input(figures), how)
 
 
 def _bottleneck_sentence(bottleneck: Figures | None) -> str:
@@ -233,18 +229,25 @@ def _bottleneck_sentence(bottleneck: Figures | None) -> str:
     return f" The bottleneck is the stage {bottleneck['stage']}, which {takes}."
 
 
-def stage_sentence(stage: Figures | None, wait_ns: float) -> str:
-    """Describe which op or stage of the input pipeline is the slowest, if one takes part of the wait."""
+def stage_clause(stage: Figures | None, wait_ns: float) -> str:
+    """Name the slowest op or stage of the input pipeline, if it takes part of the wait."""
     if stage is None or stage["self_ns"] < PART.value * wait_ns:
         return ""
+    line = (stage.get("python") or stage)["line"]
+    where = f" ({line})" if line else ""
+    return f"; {stage['op']}{where} is the slowest part of the input pipeline"
+
+
+def stage_sentence(stage: Figures | None, wait_ns: float) -> str:
+    """Describe how long the op or stage that `stage_clause` names takes."""
+    if not stage or not stage_clause(stage, wait_ns):
+        return ""
     each = format_duration(stage["self_ns"] / stage["count"])
-    line = f" ({stage['line']})" if stage["line"] else ""
     times = "time" if stage["count"] == 1 else "times"
     return (
-        f" {stage['op']}{line} is the slowest part of the input pipeline:"
-        f" {format_duration(stage['self_ns'])} on its threads ({stage['count']:,} {times} {each},"
-        f" {stage['at_once']:.1f} at once)."
-        + (f" {sampled_sentence(stage['python'])}" if stage.get("python") else "")
+        f" {stage['op']} takes {format_duration(stage['self_ns'])} on its threads"
+        f" ({stage['count']:,} {times} {each}, {stage['at_once']:.1f} at once)."
+        + (f" {sampled_clause(stage['python'])}." if stage.get("python") else "")
     )
 
 
@@ -268,5 +271,5 @@ RULE = Rule(
     _measure,
     _summarise,
     "Input wait is",
-    remedy=Remedy("Input without waiting", lambda _: {"activities": {"input": 0}}),
+    remedy=Remedy("Without waiting for input", lambda _: {"activities": {"input": 0}}),
 )

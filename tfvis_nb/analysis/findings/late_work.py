@@ -84,14 +84,21 @@ def is_more(compared: Figures | None, lateness_ns: int) -> bool:
 
 
 def sentence(compared: Figures) -> str:
-    """Describe how much more work the task has, and where."""
+    """Describe how much more work the task has."""
     noun = compared["noun"]
     most = " at most" if compared["others"] > 1 else ""
-    whose = "those of the others" if compared["others"] > 1 else "those of the other task"
-    where = f" ({compared['line']})" if compared.get("line") else ""
+    where = f", most of it at {compared['line']}" if compared.get("line") else ""
     return (
-        f" It has more work: its {noun} take {format_duration(compared['own_ns'])}, {whose}{most}"
-        f" {format_duration(compared['other_ns'])}. The largest difference is {compared['op']}{where}:"
-        f" {format_duration(compared['own_op_ns'])} in {compared['own_op_count']:,} {noun} instead of"
-        f" {format_duration(compared['other_op_ns'])} in {compared['other_op_count']:,}."
+        f"; its {noun} take {format_duration(compared['own_ns'])} instead of{most}"
+        f" {format_duration(compared['other_ns'])}{where}"
+    )
+
+
+def largest_difference(compared: Figures) -> str:
+    """Name the op type that takes most of the difference."""
+    noun = compared["noun"]
+    return (
+        f" The largest difference is {compared['op']}: {format_duration(compared['own_op_ns'])} in"
+        f" {compared['own_op_count']:,} {noun} instead of {format_duration(compared['other_op_ns'])} in"
+        f" {compared['other_op_count']:,}."
     )

@@ -26,7 +26,7 @@ from tfvis_nb.analysis.idle.launch_bound import launch_stretches
 from tfvis_nb.analysis.steps.slow_steps import slow_first_step
 from tfvis_nb.analysis.steps.tracing_cost import tracing_cost
 from tfvis_nb.analysis.unavailable import why_not
-from tfvis_nb.core.format import format_duration, format_percent
+from tfvis_nb.core.format import format_duration, format_number, format_percent
 from tfvis_nb.core.labels import task_label
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
@@ -42,7 +42,7 @@ LONG_NS = Threshold(
 TRACING_NS = Threshold(5_000, "cost of recording one launch, in ns, that the text assumes")
 
 _LONG = (
-    "Look at what the host does in the longest waits. What happens once, such as loading kernels and trying"
+    "Look at what the host does in the longest waits: what happens once, such as loading kernels and trying"
     " out algorithms, is gone in a later step."
 )
 
@@ -117,29 +117,35 @@ def _figures(trace: Trace, row: pd.Series) -> dict[str, Any]:
 
 def _word(_key: str, figures: Figures) -> Texts:
     name = device_name(figures["task"], figures["device"])
-    text = (
+    busy = (
         f"{name} is busy {step_time(figures, 'busy_share')} and idle"
         f" {format_percent(figures['share'])} {while_idle('late launch')}."
     )
+    text, how = busy, ""
     if figures["launches"] is not None:
-        worst = f" In the longest stretch it waits mostly for {figures['ops']}." if figures["ops"] else ""
-        text += f" The host issues {figures['launches_per_step']:,.0f} launches {per_step(figures)}."
+        launches = (
+            f"{format_number(round(figures['launches_per_step']), 'launch', 'launches')} {per_step(figures)}"
+        )
+        text, how = f"The host issues {launches}", busy
         if figures["late"]:
-            text += (
-                f" {figures['late']:,} of {figures['launches']:,} launches came while {name} was already"
-                f" idle: it is idle {format_duration(figures['mean_late_ns'])} per late launch."
+            late = format_percent(figures["late"] / figures["launches"])
+            text = f"{late} of {launches} come when {name} is already idle"
+            how += (
+                f" {figures['late']:,} of {figures['launches']:,} launches came while it was already idle,"
+                f" {format_duration(figures['mean_late_ns'])} each."
             )
-        text += worst
+        text += "."
+        how += f" In the longest stretch it waits mostly for {figures['ops']}." if figures["ops"] else ""
     if figures["is_below"]:
-        text += " The findings above cause part of it."
+        how += " The findings above cause part of it."
     if figures["devices"] > 1:
-        text += f" {figures['devices']:,} devices wait like this; {name} waits longest."
-    text += tracing_sentence(figures)
+        how += f" {figures['devices']:,} devices wait like this; {name} waits longest."
+    how += tracing_sentence(figures)
     title, longest = f"{name} waits for the host to launch its work", figures.get("longest")
     if longest and (longest["part"] >= MOST.value or (figures["mean_late_ns"] or 0) >= LONG_NS.value):
-        text += f" The longest wait is {format_duration(longest['wait_ns'])}, at {longest['op']}."
-        return Texts(title, text, _LONG)
-    return Texts(title, text, fewer_launches(figures))
+        how += f" The longest wait is {format_duration(longest['wait_ns'])}, at {longest['op']}."
+        return Texts(title, text, _LONG, how.strip())
+    return Texts(title, text, fewer_launches(figures), how.strip())
 
 
 def tracing_figures(trace: Trace, launches: float | None, step_ns: int, share: float) -> Figures:
@@ -231,5 +237,5 @@ RULE = Rule(
     below=("cpu ops", "copies.variables"),
     below_from=0.5,
     leads=True,
-    remedy=Remedy("Launches that take no time", lambda _: {"activities": {"launch": 0}}),
+    remedy=Remedy("Without launch overhead", lambda _: {"activities": {"launch": 0}}),
 )

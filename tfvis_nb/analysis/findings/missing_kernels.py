@@ -22,9 +22,8 @@ _CAUSES = {
 }
 _FOLDER = (
     "If CUPTI cannot be loaded, add the folder of libcupti.so, such as /usr/local/cuda/extras/CUPTI/lib64, to"
-    " LD_LIBRARY_PATH before the program starts."
+    " LD_LIBRARY_PATH before the program starts; docs/troubleshooting.md has more."
 )
-_MORE = "tfvis-nb doctor checks CUPTI and the permission to profile; docs/troubleshooting.md has more."
 
 
 def _note(trace: Trace) -> Text | None:
@@ -49,8 +48,11 @@ def _word(key: str, _figures: Figures) -> Texts:
         f"The {case} has no kernels of a GPU that worked: {_CAUSES[case]}. Figures of that GPU are missing,"
         " and other findings are about the host alone."
     )
-    first = "Trace with FULL_TRACE. " if case == "run" else ""
-    return Texts("GPU kernels were not recorded", text, f"{first}{_FOLDER} {_MORE}")
+    first = "Trace with FULL_TRACE, and run" if case == "run" else "Run"
+    advice = f"{first} tfvis-nb doctor, which checks CUPTI and the permission to profile."
+    return Texts(
+        "GPU kernels were not recorded", text, advice, f"{_FOLDER} docs/troubleshooting.md has more."
+    )
 
 
 def _measure(trace: Trace) -> Measurement:

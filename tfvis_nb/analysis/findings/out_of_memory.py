@@ -62,9 +62,10 @@ def _word(key: str, figures: Figures) -> Texts:
     case = key.rpartition(".")[2]
     not_one = case == "fragmented" and figures["largest_free_bytes"] is None
     text = f"{capital(_asked(figures))}{', but not in one block' if not_one else ''}."
+    how = ""
     if figures["shape"]:
-        text += f" It was for a tensor of shape {figures['shape']}"
-        text += f" and type {figures['dtype']}." if figures["dtype"] else "."
+        how += f" It was for a tensor of shape {figures['shape']}"
+        how += f" and type {figures['dtype']}." if figures["dtype"] else "."
     line = "" if figures["line"] is None else f"at {figures['file']}:{figures['line']}"
     places = [place for place in (line, f"in layer {figures['layer']}" if figures["layer"] else "") if place]
     if places:
@@ -72,7 +73,7 @@ def _word(key: str, figures: Figures) -> Texts:
     if figures["live"]:
         pairs = zip(figures["live"], figures["live_bytes"], strict=True)
         largest = ", ".join(f"{name} {format_bytes(size)}" for name, size in pairs)
-        text += f" The largest buffers at that time: {largest}."
+        how += f" The largest buffers at that time: {largest}."
     if case == "fragmented":
         advice = (
             "Set the environment variable TF_GPU_ALLOCATOR=cuda_malloc_async before TensorFlow starts, which"
@@ -80,16 +81,15 @@ def _word(key: str, figures: Figures) -> Texts:
         )
     else:
         advice = "Use a smaller batch, or split the op."
-        if figures["live"]:
-            advice += " The Memory tab lists what was allocated."
+        how += " The Memory tab lists what was allocated." if figures["live"] else ""
     if figures["fitting_rows"]:
         rows = (
             f"At most {figures['fitting_rows']:,} rows of the tensor, its first dimension, would have fitted"
         )
         if figures["largest_free_bytes"] is None:
             rows += " if all free memory had been one block"
-        advice = f"{rows}. {advice}"
-    return Texts("The program ran out of memory", text, advice)
+        how += f" {rows}."
+    return Texts("The program ran out of memory", text, advice, how.strip())
 
 
 def _measure(trace: Trace) -> Measurement:

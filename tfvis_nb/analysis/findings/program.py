@@ -29,21 +29,18 @@ _MOST_NAMED = 3
 _SAMPLE = 1000
 
 _FEWER = {
-    "session": ("use larger batches and fewer small ops", "with global_jit_level in the session's config"),
+    "session": ("use larger batches, fewer small ops", "global_jit_level in the session's config"),
     "keras": (
-        "use larger batches, or run several steps in one call (steps_per_execution)",
-        "with model.compile(jit_compile=True)",
+        "use larger batches, several steps in one call (steps_per_execution)",
+        "model.compile(jit_compile=True)",
     ),
     "function": (
-        "use larger batches, or loop over several steps inside the tf.function",
-        "with tf.function(jit_compile=True)",
+        "use larger batches, loops over several steps inside the tf.function",
+        "tf.function(jit_compile=True)",
     ),
-    "eager": (
-        "put the step into a tf.function, and use larger batches",
-        "with tf.function(jit_compile=True)",
-    ),
-    "jax": ("put more of the step into one jax.jit, or loop over steps with jax.lax.scan", ""),
-    "": ("fuse small ops, and use larger batches", ""),
+    "eager": ("use larger batches, a tf.function around the step", "tf.function(jit_compile=True)"),
+    "jax": ("use one jax.jit for more of the step, or jax.lax.scan over steps", ""),
+    "": ("use larger batches, or fuse small ops", ""),
 }
 """How to launch less, and how to compile with XLA, by kind of program."""
 
@@ -95,19 +92,19 @@ def _program(trace: Trace) -> str:
 def fewer_launches(figures: Mapping[str, Any]) -> str:
     """Advise how to launch fewer kernels."""
     how, xla = _FEWER[figures["program"]]
-    text = f"Reduce kernel launches: {how}."
+    text = f"Reduce kernel launches: {how}"
     if figures["dynamic_ops"]:
         ops = " and ".join(figures["dynamic_ops"])
-        return f"{text} XLA is unlikely to help, because the output shapes of {ops} depend on the data."
-    return f"{text} XLA, which fuses small ops, may help as well: turn it on {xla}." if xla else text
+        return f"{text}; XLA is unlikely to help, because the output shapes of {ops} depend on the data."
+    return f"{text}, or XLA ({xla})." if xla else f"{text}."
 
 
 def faster_input(figures: Mapping[str, Any]) -> str:
     """Advise how to speed up the input pipeline; with a number of parallel calls if known."""
     prefetch = {
-        True: "The input pipeline prefetches already. Make its slowest stage faster: ",
-        False: "End the input pipeline with dataset.prefetch(tf.data.AUTOTUNE). If it is still too slow, ",
-        None: "Check that the input pipeline ends with dataset.prefetch(tf.data.AUTOTUNE). If it does, ",
+        True: "The input pipeline prefetches already, so make its slowest stage faster: ",
+        False: "End the input pipeline with dataset.prefetch(tf.data.AUTOTUNE); if it is still too slow, ",
+        None: "Check that the input pipeline ends with dataset.prefetch(tf.data.AUTOTUNE); if it does, ",
     }[figures["prefetches"]]
     calls = figures.get("needed") or 0
     slowest, bottleneck = (figures.get(name) or {} for name in ("slowest_stage", "bottleneck"))
@@ -144,8 +141,8 @@ def fewer_compilations(figures: Mapping[str, Any]) -> str:
 def larger_kernels(figures: Mapping[str, Any]) -> str:
     """Advise how to fill the GPU with kernels."""
     _, xla = _FEWER[figures["program"]]
-    text = "Use a larger batch: while some SMs have no block, more blocks take hardly any longer."
-    return f"{text} XLA, which fuses small ops, may help as well: turn it on {xla}." if xla else text
+    text = "Use a larger batch: while some SMs have no block, more blocks take hardly any longer"
+    return f"{text}; or fuse small ops with XLA ({xla})." if xla else f"{text}."
 
 
 def lower_precision(figures: Mapping[str, Any]) -> str:
@@ -154,7 +151,6 @@ def lower_precision(figures: Mapping[str, Any]) -> str:
     how = _LOWER.get(figures["program"], "compute in {name}").format(
         name="float16" if before_bfloat16 else "bfloat16"
     )
-    text = f"Use Tensor Cores: {how}, and make sizes multiples of 8."
-    if before_bfloat16 or figures["program"] == "jax":
-        return text
-    return f"{text} For float32, tf.config.experimental.tensor_float_32_execution_enabled() should be True."
+    if not before_bfloat16 and figures["program"] != "jax":
+        how += ", or call tf.config.experimental.enable_tensor_float_32_execution(True) for float32"
+    return f"Use Tensor Cores: {how}, and make sizes multiples of 8."

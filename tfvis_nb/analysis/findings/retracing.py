@@ -21,7 +21,7 @@ from tfvis_nb.analysis.findings.rule import (
 from tfvis_nb.analysis.functions.functions import functions
 from tfvis_nb.analysis.functions.retraced import retraced, retraced_in_steps, retraced_times
 from tfvis_nb.analysis.functions.retraces import retraces
-from tfvis_nb.analysis.source.python_samples import sampled_figures, sampled_line, sampled_sentence
+from tfvis_nb.analysis.source.python_samples import sampled_clause, sampled_figures, sampled_line
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.intervals import union
@@ -34,12 +34,16 @@ RETRACES = Threshold(3, "tracings of a function after its first, reported whatev
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:e[-+]?\d+)?")
 _CASTABLE = re.compile(r"(?:u?int|b?float|complex)\d+|bool")
-_CAUSES = "Python numbers as arguments, shapes that change, or functions that are made in a loop"
-
+_CHANGES = ("value", "shape", "dtype", "structure", "function", "context")
+_UNKNOWN = (
+    "The trace counts tracings without their arguments. Usual causes are Python numbers as arguments, shapes"
+    " that change, or functions that are made in a loop. A recording of %%trace shows which argument changes,"
+    " unless its source is left out."
+)
 _JITTED = (
     "The trace counts tracings without their arguments. Usual causes are shapes that change, other values of"
-    " static arguments, or functions that are made in a loop: pad to one shape, pass arrays, and call jax.jit"
-    ' once per function. jax.config.update("jax_explain_cache_misses", True) logs which argument changes.'
+    " static arguments, or functions that are made in a loop."
+    ' jax.config.update("jax_explain_cache_misses", True) logs which argument changes.'
 )
 
 
@@ -124,15 +128,19 @@ def _word(_key: str, figures: Figures) -> Texts:
     place, defined = (f" ({figures['source']})" if figures["source"] else ""), ""
     if figures["line"]:
         place, defined = f", called at {figures['line']},", place
-    text = f"{name}{place} is traced again {_times(times)}{_reason(figures)}. "
+    text = f"{name}{place} is traced again {_times(times)}{_reason(figures)}."
+    how = f"Tracing and compiling again take {step_time(figures)}: {example(figures)}."
     if others:
-        text += f"So {'is one other function' if others == 1 else f'are {others:,} other functions'}. "
-    text += f"Tracing and compiling again take {step_time(figures)}: {example(figures)}."
+        how += (
+            f" {'One other function is' if others == 1 else f'{others:,} other functions are'} traced again."
+        )
     if figures["tracing_ns"] is not None:
-        text += f" All tracings of {name}{defined} take {format_duration(figures['tracing_ns'])}."
+        how += f" All tracings of {name}{defined} take {format_duration(figures['tracing_ns'])}."
     if figures.get("python"):
-        text += f" {sampled_sentence(figures['python'])}"
-    return Texts("Functions are traced again", text, _advice(figures))
+        how += f" {sampled_clause(figures['python'])}."
+    if figures["change"] not in _CHANGES:
+        how += f" {_JITTED if figures['jitted'] else _UNKNOWN}"
+    return Texts("Functions are traced again", text, _advice(figures), how)
 
 
 def _times(count: int) -> str:
@@ -175,12 +183,8 @@ def _advice(figures: Figures) -> str:
     if change == "context":
         return "Call the function on the same device and in the same strategy each time."
     if figures["jitted"]:
-        return _JITTED
-    return (
-        f"The trace counts tracings without their arguments. Usual causes are {_CAUSES}: pass tensors, give"
-        " @tf.function an input_signature or reduce_retracing=True. A recording of %%trace shows which"
-        " argument changes, unless its source is left out."
-    )
+        return "Pad to one shape, pass arrays, and call jax.jit once per function."
+    return "Pass tensors, and give @tf.function an input_signature or reduce_retracing=True."
 
 
 def _common(figures: Figures) -> str:
@@ -219,5 +223,5 @@ RULE = Rule(
     _measure,
     _summarise,
     "Retracing of functions is",
-    remedy=Remedy("Tracing beforehand", lambda _: {"activities": {"compile": 0}}),
+    remedy=Remedy("Without tracing again", lambda _: {"activities": {"compile": 0}}),
 )

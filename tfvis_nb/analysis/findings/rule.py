@@ -32,7 +32,11 @@ class Texts(NamedTuple):
 
     title: str
     text: str
+    """The figures that matter, in one or two sentences; one where a `Remedy` adds its own."""
     advice: str
+    """One sentence."""
+    how: str = ""
+    """All other figures, and what they rest on."""
 
 
 class Measurement(NamedTuple):
@@ -58,33 +62,32 @@ class Measurement(NamedTuple):
 class Remedy(NamedTuple):
     """The change that the advice of a rule names; a replay of the steps with it shows what this saves."""
 
-    name: str
-    """The subject of a sentence."""
+    without: str
+    """The start of a sentence about the step."""
     changes: Callable[[Figures], Mapping[str, Any]]
     """The arguments of `tfvis_nb.analysis.what_if`, for the figures of a finding; none without a replay."""
 
-    def saves(self, gain: Gain, figures: Figures) -> str:
-        """State the share of step time that it saves, with its range, or why the replay does not show it.
+    def saves(self, gain: Gain, figures: Figures) -> tuple[str, str]:
+        """State by how much the step would be shorter, and how sure that is; empty where nothing is known.
 
         Examples
         --------
         >>> from tfvis_nb.analysis.findings.rule import Remedy
         >>> from tfvis_nb.analysis.prediction.gain import Gain
-        >>> remedy = Remedy("Compiling beforehand", lambda figures: {"activities": {"compile": 0}})
-        >>> remedy.saves(Gain(0.31), {})
-        'Compiling beforehand would save about 31.0 % of step time.'
+        >>> remedy = Remedy("Without compiling", lambda figures: {"activities": {"compile": 0}})
+        >>> remedy.saves(Gain(0.31, 0.2, 0.4), {})
+        ('Without compiling the step would be up to 31.0 % shorter.', 'In most steps it is 20.0 % to 40.0 %.')
         """
         if gain.reason is not None:
-            return f"The savings cannot be predicted: {reworded(gain.reason, figures)}."
+            return "", f"The savings cannot be predicted: {reworded(gain.reason, figures)}."
         if math.isnan(gain.share):
-            return ""
+            return "", ""
+        would = f"{self.without} {whole(figures, 'the step')} would"
         if gain.share < LEAST_GAIN:
-            return f"{self.name} would save nothing, as far as the trace shows what waits for what."
-        between = ""
-        if gain.low < gain.high:
-            low, high = (format_percent(max(share, 0)) for share in (gain.low, gain.high))
-            between = f" ({low} to {high} in most steps)" if low != high else ""
-        return f"{self.name} would save about {step_time(figures, gain.share)}{between}."
+            return f"{would} take as long, because other work does.", ""
+        low, high = (format_percent(max(share, 0)) for share in (gain.low, gain.high))
+        spread = f"In most steps it is {low} to {high}." if gain.low < gain.high and low != high else ""
+        return f"{would} be up to {format_percent(gain.share)} shorter.", spread
 
 
 class Rule(NamedTuple):

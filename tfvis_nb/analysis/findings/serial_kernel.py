@@ -30,8 +30,8 @@ SHARE = Threshold(
 )
 _LONGEST_NAME = 60
 _OVERLAP = (
-    "Launch work that does not need its result before it, on another stream. Do not launch kernels on CUDA's"
-    " default stream, which waits for all others: in a custom op use the stream of its device."
+    "Launch work that does not need its result before it, on another stream, but not on CUDA's default"
+    " stream, which waits for all others."
 )
 
 
@@ -82,15 +82,16 @@ def _word(_key: str, figures: Figures) -> Texts:
     waves = figures["waves"]
     text = (
         f"For {step_time(figures)}, {gpu} runs only {kernel}{op}, while launched kernels of other"
-        f" streams wait for it to end. That happens at {figures['runs']:,} of its runs. {gpu} runs kernels on"
-        f" {figures['streams']:,} streams."
+        f" streams wait for it to end."
     )
+    how = f"That happens at {figures['runs']:,} of its runs, with kernels on {figures['streams']:,} streams."
     if waves is not None:
-        text += f" At its longest run the kernel has {waves:.2g} waves of blocks."
+        how += f" At its longest run the kernel has {waves:.2g} waves of blocks."
     return Texts(
         f"One kernel serialises the streams of {gpu}",
         text,
         "Make the kernel faster if it fills the GPU by itself." if waves and waves >= 1 else _OVERLAP,
+        how,
     )
 
 
@@ -123,5 +124,5 @@ RULE = Rule(
     _measure,
     _summarise,
     "Kernels that serialise streams are",
-    remedy=Remedy("Removing this kernel", lambda figures: {"kernels": {figures["name"]: 0}}),
+    remedy=Remedy("Without this kernel", lambda figures: {"kernels": {figures["name"]: 0}}),
 )

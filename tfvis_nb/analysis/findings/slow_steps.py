@@ -265,17 +265,17 @@ def _word_more_work(figures: Figures) -> Texts:
             f" instead of {format_bytes(typical)}, which points to"
             f" {'larger batches' if several else 'a larger batch'}."
         )
-    text += f" {f'{capital(step_name(figures))} takes the longest' if several else 'It takes'}"
-    text += f"{',' if several else ''} {_times(figures)}"
+    how = f"{f'{capital(step_name(figures))} takes the longest' if several else 'It takes'}"
+    how += f"{',' if several else ''} {_times(figures)}"
     if several:
         share = figures["share"]
         costs = step_time(figures, own * share)
-        text += f": it costs {costs}, the others {format_percent((1 - own) * share)}"
-    text += "."
-    batch = f"at the size and the longest sequence of {'these batches' if several else 'its batch'}."
+        how += f": it costs {costs}, the others {format_percent((1 - own) * share)}"
+    how += "."
+    batch = f"at the size and the longest sequence of {'these batches' if several else 'its batch'}"
     if not _mostly_not_work(figures):
-        return Texts(title, text, f"Look {batch}")
-    text += (
+        return Texts(title, text, f"Look {batch}.", how)
+    how += (
         f" Kernels are only {format_duration(figures['work_excess_ns'])} of the extra"
         f" {format_duration(figures['excess_ns'])} in step {step}. Most is"
         f" {figures['activity'].replace('_', ' ')}, {format_duration(figures['activity_ns'])}"
@@ -283,11 +283,9 @@ def _word_more_work(figures: Figures) -> Texts:
     )
     if figures["stalls"]:
         title += f"; step {step} also stalls on the host" if several else ", and stalls on the host"
-    host = (
-        f"at what {'the host' if figures['stalls'] else 'it'} did in step {step}: select it in the timeline."
-    )
+    host = f"at what {'the host' if figures['stalls'] else 'it'} did in step {step}"
     first, then = (host, batch) if own >= _MOST else (batch, host)
-    return Texts(title, text, f"Look first {first} Then look {then}")
+    return Texts(title, text, f"Look first {first}, then {then}.", how)
 
 
 def _range(values: list[Any], written: Callable[[Any], str]) -> str:

@@ -67,9 +67,9 @@ def _word(_key: str, figures: Figures) -> Texts:
     return Texts(
         f"Kernels are too small for {name}",
         f"For {step_time(figures, 'run_share')}, {name} runs only kernels with fewer blocks than it has SMs"
-        f" ({figures['cores']:,}): those of {ops}. On average they use"
-        f" {format_percent(figures['filled'])} of the SMs.",
+        f" ({figures['cores']:,}). On average they use {format_percent(figures['filled'])} of the SMs.",
         larger_kernels(figures),
+        f"They are kernels of {ops}.",
     )
 
 

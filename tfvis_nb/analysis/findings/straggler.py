@@ -16,7 +16,14 @@ from tfvis_nb.analysis.findings.finding import (
     overlaps,
     step_times,
 )
-from tfvis_nb.analysis.findings.late_work import LATENESS, WORK_RATIO, is_more, sentence, work
+from tfvis_nb.analysis.findings.late_work import (
+    LATENESS,
+    WORK_RATIO,
+    is_more,
+    largest_difference,
+    sentence,
+    work,
+)
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,
@@ -30,11 +37,11 @@ from tfvis_nb.analysis.findings.rule import (
     step_name,
     step_time,
 )
-from tfvis_nb.analysis.source.python_samples import sampled_figures, sampled_line, sampled_sentence
+from tfvis_nb.analysis.source.python_samples import sampled_clause, sampled_figures, sampled_line
 from tfvis_nb.analysis.steps.breakdown import activity_times
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.devices import task_of
-from tfvis_nb.core.format import format_bytes, format_duration
+from tfvis_nb.core.format import format_bytes, format_duration, format_number
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.labels import task_label
 from tfvis_nb.core.trace import Trace
@@ -296,56 +303,63 @@ def _activities(trace: Trace, task: str, step: int, start: int, end: int) -> dic
 def _word(key: str, figures: Figures) -> Texts:
     name = task_label(figures["task"]) or figures["task"] or "the task"
     subject = capital(name)
-    awaited = f"{format_duration(figures['sole_wait_ns'])}, {step_time(figures)}"
+    awaited = format_duration(figures["sole_wait_ns"])
+    longest = ""
+    if "lateness_ns" in figures:
+        lateness = format_duration(figures["lateness_ns"])
+        longest = f"The longest wait is in {step_name(figures)}, {lateness}"
     compared, python = figures["work"], figures.get("python")
-    more = "" if python or not is_more(compared, figures["sole_wait_ns"]) else sentence(compared)
+    more, largest = "", ""
+    if compared is not None and not python and is_more(compared, figures["sole_wait_ns"]):
+        more, largest = sentence(compared), largest_difference(compared)
     batch = "more work in a batch, " if compared is None else ""
     advice = f"Rebalance its load, or find out what slows it down: {batch}a slower machine, "
     if more:
-        advice = "Give it as much work as the others: compare batch sizes, sequence lengths and loops."
+        advice = "Balance the work: compare batch sizes, sequence lengths and loops."
     if key == "straggler.collective":
         negotiated = figures["negotiations"]
         other = "rank" if negotiated else "task"
         if python:
-            idle = f" Meanwhile, nothing of TensorFlow runs on {name}. {sampled_sentence(python)}"
-            more, advice = idle, "Look for Python that this task runs between its ops, such as reading input."
+            more = f"; nothing of TensorFlow runs on it then, and {sampled_clause(python)}"
+            advice = "Look for Python that this task runs between its ops, such as reading input."
         waiting = f"{other} waits" if figures["others"] == 1 else f"{other}s wait"
         met = "collectives whose negotiation names the ranks" if negotiated else "collectives"
         return Texts(
             f"{subject} is a straggler at collectives",
-            f"{subject} is last at {figures['last']:,} of {figures['barriers']:,} {met}. The other {waiting}"
-            f" for it alone for {awaited}; longest in {step_name(figures)},"
-            f" {format_duration(figures['lateness_ns'])} at {figures['name']}.{more}{_unnamed(negotiated)}"
-            f"{clocks_sentence(figures['clocks_ns'], figures['ends_ns'])}",
+            f"It is last at {figures['last']:,} of {figures['barriers']:,} {met}, and the other {waiting}"
+            f" for it alone for {awaited}{more}.",
             advice if more else f"{advice}another process on it, or input that arrives later.",
+            f"{longest} at {figures['name']}.{largest}{_unnamed(negotiated)}"
+            f"{clocks_sentence(figures['clocks_ns'], figures['ends_ns'])}",
         )
     if key == "straggler.inputs":
         waiting = "task waits" if figures["others"] == 1 else "tasks wait"
         return Texts(
             f"{subject} is a straggler",
-            f"The tensors of {name} are the last to arrive at {figures['last']:,} of {figures['barriers']:,}"
-            f" ops that need tensors of several tasks. The other {waiting} for it alone for {awaited};"
-            f" longest in {step_name(figures)}, {format_duration(figures['lateness_ns'])} at"
-            f" {figures['name']}.{more}{clocks_sentence(figures['clocks_ns'])}",
+            f"Its tensors arrive last at {figures['last']:,} of {figures['barriers']:,} ops that need tensors"
+            f" of several tasks, and the other {waiting} for it alone for {awaited}{more}.",
             advice if more else f"{advice}or a slower network to the parameter server.",
+            f"{longest} at {figures['name']}.{largest}{clocks_sentence(figures['clocks_ns'])}",
         )
     job = name.partition(" ")[0]
     where = ""
     if figures["steps"] > 1:
         where = f", {format_duration(figures['step_sole_wait_ns'])} of it in {step_name(figures)}"
-    text = (
-        f"After every other {job} finishes, {name} keeps running for {awaited}{where}. Most of that is"
-        f" {figures['activity'].replace('_', ' ')}, {format_duration(figures['activity_ns'])}."
+    text = f"It runs {awaited} longer than every other {job}{where}{more}."
+    how = (
+        f"Most of that is {figures['activity'].replace('_', ' ')}, {format_duration(figures['activity_ns'])}."
     )
     received = figures["received"]
     if received:
         most = " at most" if received["others"] > 1 else ""
-        text += (
-            f" It receives {format_bytes(received['bytes'])} in {received['tensors']:,} tensors, the others"
-            f"{most} {format_bytes(received['other_bytes'])} in {received['other_tensors']:,}."
+        how += (
+            f" It receives {format_bytes(received['bytes'])} in"
+            f" {format_number(received['tensors'], 'tensor')}, the others{most}"
+            f" {format_bytes(received['other_bytes'])} in {received['other_tensors']:,}."
         )
     advice = advice if more else f"{advice}or a slower network to the parameter server."
-    return Texts(f"{subject} is a straggler", f"{text}{more}{clocks_sentence(figures['clocks_ns'])}", advice)
+    how += f"{largest}{clocks_sentence(figures['clocks_ns'])}"
+    return Texts(f"{subject} is a straggler", text, advice, how)
 
 
 def _unnamed(negotiated: Figures | None) -> str:
@@ -363,13 +377,13 @@ def _headline(figures: Figures) -> str:
     subject = capital(task_label(figures["task"]) or figures["task"] or "the task")
     share = step_time(figures)
     if "barriers" not in figures:
-        return f"{subject} still runs for {share} after all other tasks of its job are done."
+        return f"{subject} runs alone for {share} at the end"
     last, barriers = figures["last"], figures["barriers"]
     other = "rank" if figures.get("negotiations") else "task"
     others = "all others wait" if figures["others"] > 1 else f"the other {other} waits"
     which = f"all {barriers:,}" if last == barriers > 1 else f"{last:,} of {barriers:,}"
     where = "collectives" if "negotiations" in figures else "ops that need tensors of several tasks"
-    return f"{subject} is late at {which} {where}: {others} for {share}."
+    return f"{subject} is late at {which} {where}: {others} for {share}"
 
 
 def _measure(trace: Trace) -> Measurement:
@@ -430,6 +444,6 @@ RULE = Rule(
     _measure,
     _summarise,
     "Waiting for stragglers is",
-    remedy=Remedy("A task on time", lambda figures: {"on_time": figures["task"]}),
+    remedy=Remedy("On time,", lambda figures: {"on_time": figures["task"]}),
     headline=_headline,
 )

@@ -1,4 +1,4 @@
-"""The table of findings, which notebooks show with full texts."""
+"""The table of findings, which notebooks show with their texts."""
 
 import html
 import math

@@ -29,7 +29,7 @@ _WELL_USED = 0.5
 
 
 def headline(trace: Trace, facts: Mapping[str, Any]) -> Text:
-    """Return one or two sentences from the figures of an overview; if memory ran out, the reason."""
+    """Return one sentence from the figures of an overview; if memory ran out, the reason."""
     failure = ended(trace)
     found = Text("headline_ended", ended=failure) if failure else _of_steps(trace, facts)
     predicted = prediction_sentence(trace)
@@ -44,15 +44,14 @@ def _of_steps(trace: Trace, facts: Mapping[str, Any]) -> Text:
     tuning = TUNING.measure(others).share
     table = device_idle(others)
     problem = _first_problem(trace)
-    whole = _without_devices(facts, problem) if why_not(table) else _of_devices(others, table, problem)
     if tuning >= _MUCH:
         words = whole_figures(is_undivided(trace))
-        whole = Text("headline_tuning", share=format_percent(tuning), then=whole, **words)
-    return whole
+        problem = Text("headline_tuning", share=format_percent(tuning), **words)
+    return _without_devices(facts, problem) if why_not(table) else _of_devices(others, table, problem)
 
 
 def _first_problem(trace: Trace) -> str:
-    """Return the sentence of the first finding, if it is a problem and has one."""
+    """Return the clause of the first finding, if it is a problem and has one."""
     found = trace.findings[trace.findings["kind"] != OUT_OF_MEMORY.kind]
     if not len(found) or found["level"].iloc[0] != PROBLEM:
         return ""
@@ -72,30 +71,16 @@ def _of_devices(trace: Trace, table: pd.DataFrame, problem: str) -> Text:
     each = [format_percent(share) for share in (table["busy_share"].min(), table["busy_share"].max())]
     spread = each[0] if each[0] == each[1] else " to ".join(each)
     words = whole_figures(is_undivided(trace))
-    whole = Text("headline_busy", devices=noun, busy=spread, **words)
     if problem:
-        return Text("headline_problem", whole=whole, problem=problem)
+        return Text("headline_problem", problem=problem, devices=noun, busy=spread)
     if busy >= _WELL_USED or not share:
-        return whole
-    waits = Text(
+        return Text("headline_busy", devices=noun, busy=spread, **words)
+    return Text(
         "headline_waits",
         devices=noun,
         busy=spread,
         share=format_percent(share),
         cause=while_idle(cause),
-        **words,
-    )
-    if cause != "late launch" or table["launches"].isna().any():
-        return waits
-    one = noun.rpartition(" ")[2].removesuffix("s")
-    rates = sorted({f"{rate:,.0f}" for rate in table["launches"] / table["steps"]}, key=len)
-    return Text(
-        "headline_launches",
-        waits=waits,
-        launches=f"{rates[0]} to {rates[-1]}" if len(rates) > 1 else rates[0],
-        each=f" for each {one}" if len(table) > 1 else "",
-        device=f"{'a' if len(table) > 1 else 'the'} {one}",
-        late=format_duration(int(table["launch_wait_ns"].sum()) / max(int(table["late"].sum()), 1)),
         **words,
     )
 
@@ -118,11 +103,10 @@ def _without_devices(facts: Mapping[str, Any], problem: str) -> Text:
     if facts["undivided"]:
         subject = "The recording"
     median = format_duration(typical["median_ns"])
-    brief = Text("headline_host_brief", step=subject, median=median)
     if problem:
-        return Text("headline_problem", whole=brief, problem=problem)
+        return Text("headline_problem_on_host", problem=problem, step=subject.lower(), median=median)
     if not busiest:
-        return brief
+        return Text("headline_host_brief", step=subject, median=median)
     part = max(busiest, key=lambda name: busiest[name])
     name = part.removesuffix("_ns")
     share = format_percent(busiest[part] / max(middle["step_ns"], 1))

@@ -68,20 +68,24 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
     # The headline has the same median.
     apart = is_set_apart(first)
     median = first["median_ns"] if apart else steps["median_ns"]
-    values = [f"{format_duration(median)}{' median' if steps['count'] > 1 else ''}"]
+    value = f"{format_duration(median)}{' median' if steps['count'] > 1 else ''}"
     if apart:
-        values[0] += " after the first step"
+        value += " after the first step"
+    lines = []
     pauses = facts["outside"] is not None and facts["outside"]["loop_share"] >= _WORTH_A_LINE
     if pauses and steps["interval_ns"] and steps["interval_ns"] / max(median, 1) - 1 > _APART:
-        values.append(f"{format_duration(steps['interval_ns'])} from start to start")
+        about = "Median of the times from the start of a step to the start of the next one."
+        lines.append(Line("Start to start", (format_duration(steps["interval_ns"]),), about))
     if steps["p95_ns"] is not None:
-        values.append(f"{format_duration(steps['p95_ns'])} p95")
+        about = "The duration that 95 % of the steps do not exceed."
+        lines.append(Line("Step time p95", (format_duration(steps["p95_ns"]),), about))
     kinds = facts["kinds"]
     count = f"{steps['count']:,} step{'' if steps['count'] == 1 else 's'}"
     if kinds:
         count = f"{kinds[0]['count']:,} {kind_label(kinds[0])}steps"
-    values.append("no steps marked" if facts["undivided"] else count)
-    lines = [Line(STEP_TIME[facts["undivided"]], (", ".join(values),), STEP_NS)]
+    if steps["count"] > 1 or facts["undivided"]:
+        value += ", no steps marked" if facts["undivided"] else f", {count}"
+    lines.insert(0, Line(STEP_TIME[facts["undivided"]], (value,), STEP_NS))
     for kind in kinds[1 : 1 + _MOST_KINDS]:
         noun = "step" if kind["count"] == 1 else "steps"
         value = f"{format_duration(kind['median_ns'])} median, {kind['count']:,} {kind_label(kind)}{noun}"

@@ -16,6 +16,7 @@ from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.findings.clocks import uncertain_clocks
 from tfvis_nb.analysis.idle.device_idle import device_idle
 from tfvis_nb.analysis.memory.memory_usage import memory_peaks
+from tfvis_nb.analysis.overview.certainty import certainty
 from tfvis_nb.analysis.overview.headline import headline
 from tfvis_nb.analysis.overview.lines import as_html, as_text
 from tfvis_nb.analysis.steps.breakdown import PARTS
@@ -31,8 +32,7 @@ from tfvis_nb.core.undivided import is_undivided
 from tfvis_nb.events import NO_STEP
 
 FIGURES: dict[str, str] = {
-    "headline": "One or two sentences: how busy the devices were, and the first problem or what they waited"
-    " for most.",
+    "headline": "A sentence: how busy the devices were, and the first problem or what they waited for most.",
     "kinds": "The kinds of steps if there are several, such as train and test, the one with the most time"
     " first: kind, count, median_ns and sum_ns. The median step is of the first kind.",
     "steps.median_ns": "Median of the durations of the steps, in ns: of an even number the mean of the two in"
@@ -64,6 +64,8 @@ FIGURES: dict[str, str] = {
     " event of a device has a line, over the whole trace; see source_lines. Empty without stacks.",
     "memory": "For each allocator with recorded allocations the largest peak_bytes and in_use_bytes; see "
     "memory_usage.",
+    "certainty": "How far the figures can be trusted: clocks of tasks, overhead of tracing, shares that"
+    " overlap, and what was not recorded.",
     "notes": "Repairs, merged and estimated data, and data left out while reading.",
 }
 
@@ -114,8 +116,8 @@ def overview(trace: Trace) -> Overview:
     Overview
         A mapping with the keys ``headline``, ``steps``, ``kinds``, ``undivided``, ``first_step``,
         ``median_step``, ``phases``, ``clocks``, ``devices``, ``outside``, ``host_ns``, ``top_ops``,
-        ``top_lines``, ``memory`` and ``notes``, as in `FIGURES`: times in ns, sizes in bytes, shares from 0
-        to 1, None for unknown values.
+        ``top_lines``, ``memory``, ``certainty`` and ``notes``, as in `FIGURES`: times in ns, sizes in bytes,
+        shares from 0 to 1, None for unknown values.
 
     Examples
     --------
@@ -125,7 +127,7 @@ def overview(trace: Trace) -> Overview:
     ...            "op": ["IteratorGetNext", "MatMul"], "device": ["/device:CPU:0"] * 2}
     >>> found = overview(Trace(events.build(columns)))
     >>> found["headline"]
-    'The step takes 10.0 ms; 60.0 % of it is input. The trace has no GPU kernels.'
+    'The step takes 10.0 ms; 60.0 % of it is input.'
     >>> found["steps"]["median_ns"], found["median_step"]["tasks"][0]["parts"]
     (10000000, {'input_ns': 6000000, 'host_compute_ns': 4000000})
     """
@@ -145,6 +147,7 @@ def overview(trace: Trace) -> Overview:
         "top_ops": _top_ops(trace),
         "top_lines": _top_lines(trace),
         "memory": _memory(trace),
+        "certainty": certainty(trace, None if middle is None else _length(trace, middle)),
         "notes": [str(note) for note in trace.notes],
     }
     return Overview(facts | {"headline": printable(headline(trace, facts), _LONGEST)})
@@ -203,9 +206,12 @@ def _devices(trace: Trace) -> list[dict[str, Any]]:
     return [{str(name): value for name, value in record.items()} for record in records]
 
 
+def _length(trace: Trace, step: int) -> int:
+    return int(trace.steps.loc[trace.steps["step"] == step, "duration_ns"].iloc[0])
+
+
 def _clocks(trace: Trace, step: int) -> dict[str, Any] | None:
-    duration = trace.steps.loc[trace.steps["step"] == step, "duration_ns"]
-    known = uncertain_clocks(trace, int(duration.iloc[0]))
+    known = uncertain_clocks(trace, _length(trace, step))
     return None if known is None else {"within_ns": None if isinstance(known, str) else known}
 
 

@@ -53,7 +53,7 @@ def sampled_line(
 
 
 def sampled_figures(sampled: SampledLine | None) -> dict[str, Any] | None:
-    """Return the figures of `sampled_sentence`; None if no line was sampled."""
+    """Return the figures of `sampled_clause`; None if no line was sampled."""
     if sampled is None:
         return None
     return {"line": sampled.line, "function": sampled.function, "line_share": sampled.share}
@@ -69,12 +69,12 @@ def collected_share(trace: Trace, start: np.ndarray, end: np.ndarray) -> float |
     return min(int(length[(at >= 0) & (time < end[at])].sum()) / whole, 1.0)
 
 
-def sampled_sentence(figures: Mapping[str, Any]) -> str:
+def sampled_clause(figures: Mapping[str, Any]) -> str:
     """Name the ``line`` and the ``function`` that ran in ``line_share`` of the samples.
 
-    >>> sampled_sentence({"line": "train.py:7", "function": "log", "line_share": 0.9})
-    'train.py:7 in log runs in 90.0 % of the samples of Python taken in that time.'
+    >>> sampled_clause({"line": "train.py:7", "function": "log", "line_share": 0.9})
+    'train.py:7 in log runs in 90.0 % of the samples of Python taken in that time'
     """
     function = f" in {figures['function']}" if figures["function"].isidentifier() else ""
     share = format_percent(figures["line_share"])
-    return f"{figures['line']}{function} runs in {share} of the samples of Python taken in that time."
+    return f"{figures['line']}{function} runs in {share} of the samples of Python taken in that time"

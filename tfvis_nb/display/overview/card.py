@@ -11,7 +11,7 @@ _LONGEST = 400
 
 
 def card(trace: Trace) -> dict[str, Any]:
-    """Return the parts of the overview card: ``headline``, ``step_time``, ``lines`` and ``bars``.
+    """Return the overview card: ``headline``, ``step_time``, ``lines``, ``certainty`` and ``bars``.
 
     The bars show the median step, one for each task, with the ``name`` of each activity, its time in ns and
     its ``share`` of the step; the rest is text. A line is a term, its values and its meaning; ``step_time``
@@ -29,6 +29,7 @@ def card(trace: Trace) -> dict[str, Any]:
         "step_time": next((line for line in lines if line[0] in STEP_TIME), None),
         "lines": [line for line in lines if line[0] not in STEP_TIME],
         "bars": _bars(facts["median_step"], parts_term(facts)),
+        "certainty": [unbroken(printable(text, _LONGEST)) for text in facts["certainty"]],
     }
 
 
@@ -36,14 +37,10 @@ def _bars(middle: dict[str, Any] | None, term: str) -> list[dict[str, Any]]:
     """Return a bar for each task, with the parts of its median step in the order of the breakdown."""
     if middle is None or not middle["step_ns"]:
         return []
-    several = len(middle["tasks"]) > 1
+    tasks = middle["tasks"]
     return [
         {
-            "label": ", ".join(
-                printable(text, _LONGEST)
-                for text in (term, task_label(task["task"]) if several else "")
-                if text
-            ),
+            "label": printable(task_label(task["task"]), _LONGEST) or "local" if len(tasks) > 1 else term,
             "parts": [
                 {
                     "name": part.removesuffix("_ns"),
@@ -53,5 +50,5 @@ def _bars(middle: dict[str, Any] | None, term: str) -> list[dict[str, Any]]:
                 for part, amount in task["parts"].items()
             ],
         }
-        for task in middle["tasks"]
+        for task in tasks
     ]

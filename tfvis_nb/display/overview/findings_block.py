@@ -4,7 +4,7 @@ import math
 from typing import Any
 
 from tfvis_nb.analysis.findings.measurements import measurements
-from tfvis_nb.analysis.findings.table import NOTHING, OVERLAP, overlap
+from tfvis_nb.analysis.findings.table import NOTHING
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import unbroken
 from tfvis_nb.core.labels import printable
@@ -12,7 +12,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import whole
 
 _LONGEST = 2000
-_WORDS = ("level", "title", "text", "advice")
+_WORDS = ("level", "title", "text", "advice", "how")
 
 
 def findings_block(trace: Trace) -> dict[str, Any]:
@@ -49,7 +49,6 @@ def findings_block(trace: Trace) -> dict[str, Any]:
         "items": items,
         "cannot_say": reason,
         "nothing": NOTHING,
-        "note": OVERLAP if overlap(found) else "",
         "measured": [] if reason else _sentences(trace),
     }
 

@@ -140,7 +140,7 @@ def _slack(trace: Trace) -> dict[str, Any]:
     )
     rows = grouped.reset_index().sort_values(["slack_ns", "total_ns"], ascending=[True, False])
     return table(
-        "Slack by op type",
+        "Spare time by op type",
         rows.astype({"op": "str"}),
         columns,
         definition="Ops without slack determine how long the step takes.",
