@@ -8,6 +8,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from anywidget import AnyWidget
 from traitlets import TraitError
 
 from tests.real_traces import DATA, real_trace
@@ -110,6 +111,13 @@ def test_unknown_options_are_refused_with_near_names(trace: Trace, make: Any) ->
         "tracks",
     }
     assert options <= {*text_of(caught.value).figures["options"].split(", ")}
+
+
+def test_a_timeline_has_only_public_names_for_users() -> None:
+    names = {name for name in {*dir(TimelineWidget)} - {*dir(AnyWidget)} if not name.startswith("_")}
+    shown = {"trace", "selection", "on_selection", "annotations", "view", "views", "tracks", "add_track"}
+    written = {"to_html", "to_svg", "to_pdf", "to_png"}
+    assert names == {"height", "group_by", "color_by", "lane_filter"} | shown | written
 
 
 def test_options_of_datasets_are_refused_for_a_trace(trace: Trace) -> None:

@@ -42,7 +42,7 @@ def test_the_next_run_of_a_cell_shows_what_the_last_one_did() -> None:
     }
     before.views = {"all": {"start_ns": start, "end_ns": start + 250, "step": None}}
     after = run(2 * 10**18, ("b", "a"), length=1000)
-    after.take_over(before)
+    after._take_over(before)
     expected = {**before.view, "start_ns": 2 * start + 1010, "end_ns": 2 * start + 1030}
     assert after.view == {**expected, "pinned": [], "selection": None}
     assert (after.views["all"]["start_ns"], after.views["all"]["end_ns"]) == (
@@ -51,25 +51,25 @@ def test_the_next_run_of_a_cell_shows_what_the_last_one_did() -> None:
     )
     # A part that is not there is none.
     short = run(start, ("a",), length=8)
-    short.take_over(before)
+    short._take_over(before)
     assert (short.view["step"], short.view["start_ns"], short.view["end_ns"]) == (1, start + 8, start + 12)
     # A range moves and shrinks until it is in the trace.
     before.view = {"step": None, "start_ns": start + 10, "end_ns": start + 25}
-    short.take_over(before)
+    short._take_over(before)
     assert (short.view["start_ns"], short.view["end_ns"]) == (start + 5, start + 20)
     before.view = {"step": None, "start_ns": start + 10, "end_ns": start + 130}
-    short.take_over(before)
+    short._take_over(before)
     assert (short.view["start_ns"], short.view["end_ns"]) == (start, start + 20)
     before.view = {"step": None}
-    short.take_over(before)
+    short._take_over(before)
     assert (short.view["start_ns"], short.view["end_ns"]) == (start, start + 20)
     single = show_timeline(Trace(short.trace.events.iloc[:1].assign(step=np.int32(events.NO_STEP))))
     before.view = {"step": 1}
-    single.take_over(before)
+    single._take_over(before)
     assert (single.view["step"], single.view["color_by"]) == (None, "op")
     # One that has not been looked at yet.
     fresh = show_timeline(short.trace, group_by="none")
-    after.take_over(fresh)
+    after._take_over(fresh)
     assert after.view["group_by"] == "none"
     assert not after._view
     assert after.view["hidden"] == []

@@ -48,7 +48,7 @@ class StoredWidget(anywidget.AnyWidget):
 
     _kept: tuple[Callable[[], str], Callable[[], KeptPage] | None] | None = None
 
-    def store(self, still: Callable[[], str], page: Callable[[], KeptPage] | None = None) -> str:
+    def _store(self, still: Callable[[], str], page: Callable[[], KeptPage] | None = None) -> str:
         """Publish the stored part; return the HTML for the widget's own output: outside notebooks, `still`.
 
         `still`, and `page` for the frame, are called after the cell: they take longer than drawing the
@@ -60,10 +60,10 @@ class StoredWidget(anywidget.AnyWidget):
         self._storing = threading.Lock()
         # No HTML yet: for the first one, JupyterLab 4.6 loads MathJax, and the view is drawn after that.
         self._publish("")
-        after_cell(self.store_again)
+        after_cell(self._store_again)
         return ""
 
-    def store_again(self) -> None:
+    def _store_again(self) -> None:
         """Update the stored part, if there is one; may be called on any thread."""
         if self._kept is None:
             return

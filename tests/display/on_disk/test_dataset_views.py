@@ -81,7 +81,7 @@ def test_named_views(ranks: TraceDataset) -> None:
     assert widget.selection.index.tolist() == [7]
     # As when its cell runs again, here with other tasks.
     other = ranks.show_timeline(tasks=["worker 0", "worker 1"])
-    other.take_over(widget)
+    other._take_over(widget)
     assert (other.views["slow"]["hidden"], other.view["start_ns"]) == ([lane(0, 1)], first + 5)
     named = widget._views
     with pytest.raises(TraitError):

@@ -42,7 +42,7 @@ class _ComparedTimeline(LinkedTimeline):
 
     _pair = traitlets.Dict().tag(sync=True)
 
-    def take_over(self, other: ViewedTimeline, *, but: Collection[str] = ()) -> None:  # noqa: ARG002
+    def _take_over(self, other: ViewedTimeline, *, but: Collection[str] = ()) -> None:  # noqa: ARG002
         """Have the annotations of another timeline; the view, which both share, opens anew."""
         self._take_over_annotations(other)
 
@@ -211,14 +211,14 @@ class Comparison(HtmlExport, ipywidgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         for timeline in (self.a, self.b):
-            timeline.show_as_before()
+            timeline._show_as_before()
         bundled: Any = super()._repr_mimebundle_(**kwargs)
         after_cell(self.panels.start_first)
         for timeline in (self.a, self.b):
             timeline.send_details_soon()
         after_cell(self.panels.start_later)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        return {**data, "text/html": self.a.store(self._still)}, metadata
+        return {**data, "text/html": self.a._store(self._still)}, metadata
 
     def _still(self) -> str:
         """Return the HTML stored in the notebook file."""

@@ -121,7 +121,7 @@ class ComputedTabs(anywidget.AnyWidget):
                 self._made[title] = self._compute(title)
             return self._made[title]
 
-    def take_over(self, other: "ComputedTabs") -> None:
+    def _take_over(self, other: "ComputedTabs") -> None:
         """Show the tab and the settings that the tabs of another run of the same cell show."""
         for name, value in other.trait_values(kept=True).items():
             self.set_trait(name, value)

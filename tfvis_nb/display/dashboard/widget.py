@@ -74,7 +74,7 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         # The visible tab comes first, because computing others would delay it.
         self.timeline.before_details = self.panels.wait_for_first
         self.panels.opens = self._show_predicted
-        self.panels.finished = self.timeline.store_again
+        self.panels.finished = self.timeline._store_again
         self._parts = (self.timeline, self.panels)
         super().__init__(self._parts)
 
@@ -173,20 +173,20 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         return f"<{type(self).__name__} {one_line(self.trace, self.timeline.title)}>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        self.timeline.show_as_before()
+        self.timeline._show_as_before()
         bundled: Any = super()._repr_mimebundle_(**kwargs)
         after_cell(self.panels.start_first)
         self.timeline.send_details_soon()
         after_cell(self.panels.start_later)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        return {**data, "text/html": self.timeline.store(self._still, self._page_to_keep)}, metadata
+        return {**data, "text/html": self.timeline._store(self._still, self._page_to_keep)}, metadata
 
     def _page_to_keep(self) -> KeptPage:
         """Return the page to store in the notebook file, with the computed tabs if it is small."""
-        page = self.timeline.small_page(self._html) if self.panels.is_complete else ""
+        page = self.timeline._small_page(self._html) if self.panels.is_complete else ""
         if page:
             return KeptPage(page, self.timeline.height + self.panels.height)
-        page, height, _ = self.timeline.page_to_keep()
+        page, height, _ = self.timeline._page_to_keep()
         return KeptPage(page, height, _WITHOUT_TABS if page else "")
 
     def _still(self) -> str:

@@ -248,7 +248,7 @@ class Fleet(HtmlExport, ipywidgets.VBox):
         after_cell(self.panels.start_first)
         after_cell(self.panels.start_later)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        return {**data, "text/html": self.map.store(self._still)}, metadata
+        return {**data, "text/html": self.map._store(self._still)}, metadata
 
     def _still(self) -> str:
         return fleet_still(self._summary(), [self.panels.tab(tables.OUTLIERS)])

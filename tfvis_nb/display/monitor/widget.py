@@ -172,7 +172,7 @@ class MonitorWidget(StoredWidget):
         bundled: Any = super()._repr_mimebundle_(**kwargs)
         self._push_until(math.inf)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        return {**data, "text/html": self.store(lambda: monitor_html(json.loads(self._state)))}, metadata
+        return {**data, "text/html": self._store(lambda: monitor_html(json.loads(self._state)))}, metadata
 
 
 @only_known_options

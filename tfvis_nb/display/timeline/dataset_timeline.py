@@ -154,10 +154,10 @@ class DatasetTimeline(ViewedTimeline):
         return f"<{type(self).__name__} {self._title!r}: {events} of {tasks}>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        self.show_as_before()
+        self._show_as_before()
         bundled: Any = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        return {**data, "text/html": self.store(lambda: f"<p>{html.escape(repr(self))}</p>")}, metadata
+        return {**data, "text/html": self._store(lambda: f"<p>{html.escape(repr(self))}</p>")}, metadata
 
 
 class _Delivery(DatasetSource):

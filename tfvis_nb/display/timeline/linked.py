@@ -17,7 +17,7 @@ from tfvis_nb.display.timeline.widget import TimelineWidget
 class Tabs(Protocol):
     """Tabs below a timeline."""
 
-    def take_over(self, other: Any) -> None:
+    def _take_over(self, other: Any) -> None:
         """Show what the tabs of another run of the same cell show."""
 
 
@@ -51,11 +51,11 @@ class LinkedTimeline(TimelineWidget):
         """The title in its toolbar."""
         return self._title
 
-    def take_over(self, other: ViewedTimeline, *, but: Collection[str] = ()) -> None:
+    def _take_over(self, other: ViewedTimeline, *, but: Collection[str] = ()) -> None:
         """Show what another timeline shows, and in the tabs what its tabs show."""
-        super().take_over(other, but=but)
+        super()._take_over(other, but=but)
         if self.tabs is not None and isinstance(other, LinkedTimeline) and other.tabs is not None:
-            self.tabs.take_over(other.tabs)
+            self.tabs._take_over(other.tabs)
 
     def as_now(self, title: str | None, view: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the data for a page of the timeline, with its current options, selection and view.

@@ -23,7 +23,7 @@ class TrackedTimeline(ViewedTimeline):
         """Store the changed timeline in the notebook's file, unless its trace is large."""
         # A closed timeline is not shown anywhere.
         if self._drawn and len(self._trace.events) <= QUICK:
-            self.store_again()
+            self._store_again()
 
     def add_track(self, name: str, table: Any) -> None:
         """Draw a table below the lanes, replacing another track of this name.

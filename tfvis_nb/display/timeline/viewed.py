@@ -103,7 +103,7 @@ class ViewedTimeline(TimelineView):
             raise traitlets.TraitError(text_of(error)) from error
         return value
 
-    def show_as_before(self) -> None:
+    def _show_as_before(self) -> None:
         """Show what the timeline showed that it replaces because its cell runs again.
 
         What this run of the cell has set itself stays. To be called whenever the timeline is displayed; one
@@ -114,9 +114,9 @@ class ViewedTimeline(TimelineView):
             return
         own = {name for name in OPTIONS if name in self._given or getattr(self, name) != DEFAULTS[name]}
         own |= {name for name in ("view", "views") if getattr(self, f"_{name}")}
-        self.take_over(other, but=own)
+        self._take_over(other, but=own)
 
-    def take_over(self, other: ViewedTimeline, *, but: Collection[str] = ()) -> None:
+    def _take_over(self, other: ViewedTimeline, *, but: Collection[str] = ()) -> None:
         """Show what the timeline of another run of the same cell shows, as far as it applies to this trace.
 
         Its named views are taken over too, and no lane filter that matches nothing here. `but` names what to

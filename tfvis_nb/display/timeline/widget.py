@@ -158,9 +158,9 @@ class TimelineWidget(TrackedTimeline, PictureExport):
     def annotations(self, values: Any) -> None:
         self._trace.annotations = values
 
-    def take_over(self, other: ViewedTimeline, *, but: Collection[str] = ()) -> None:
+    def _take_over(self, other: ViewedTimeline, *, but: Collection[str] = ()) -> None:
         """Show what another timeline shows, and have its annotations."""
-        super().take_over(other, but=but)
+        super()._take_over(other, but=but)
         self._take_over_annotations(other)
 
     def _take_over_annotations(self, other: ViewedTimeline) -> None:
@@ -232,21 +232,21 @@ class TimelineWidget(TrackedTimeline, PictureExport):
         return f"<{type(self).__name__} {one_line(self._trace, self._title)}>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        self.show_as_before()
+        self._show_as_before()
         bundled: Any = super()._repr_mimebundle_(**kwargs)
         if not self._details and not self._delivery.rest:
             # Pushed instead of requested, because a kernel busy with later cells does not answer. But only
             # after the cell, because finding them takes longer than drawing.
             after_cell(self._send_details)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        kept = self.store(partial(static_html, self._trace, title=self._title), self.page_to_keep)
+        kept = self._store(partial(static_html, self._trace, title=self._title), self._page_to_keep)
         return {**data, "text/html": kept}, metadata
 
-    def page_to_keep(self) -> KeptPage:
+    def _page_to_keep(self) -> KeptPage:
         """Return the page to store in the notebook file."""
-        return KeptPage(self.small_page(partial(TimelineWidget._html, self)), self.height)
+        return KeptPage(self._small_page(partial(TimelineWidget._html, self)), self.height)
 
-    def small_page(self, write: Callable[..., str]) -> str:
+    def _small_page(self, write: Callable[..., str]) -> str:
         """Return the page that `write` writes, or an empty text if it is too large to be kept."""
         # Closed widgets have no drawing.
         if not self._drawn or (self._delivery.rest and not self._keep):
