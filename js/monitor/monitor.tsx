@@ -41,7 +41,8 @@ export function Monitor({ store, sizes }: { store: MonitorStore; sizes: Sizes })
         class="panel"
         data-part="panel"
         aria-label={`Monitor${state ? ` of ${isolated(state.name)}` : ""}`}
-        style={isShared ? { height } : { maxHeight: height }}
+        // Rows that arrive move nothing below.
+        style={isShared || state?.signatures.length ? { height } : { maxHeight: height }}
       >
         {state && <Header store={store} state={state} />}
         <Banners store={store} state={state} />

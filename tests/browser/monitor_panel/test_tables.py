@@ -11,6 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.keys import Keys
 from tests.browser.monitor import Monitor, labels, monitor_on
 from tests.browser.session_of_three import MS
+from tests.serving.conftest import METADATA
 from tfvis_nb.core.metadata import OUT_OF_MEMORY, table_of
 from tfvis_nb.recording.live.failed_allocations import with_failure
 from tfvis_nb.serving import MonitorServer
@@ -155,6 +156,19 @@ def test_two_timelines_are_opened_and_closed(monitor: Monitor) -> None:
     expect(monitor.traces.nth(1)).to_have_attribute("aria-expanded", "false")
     expect(monitor.traces.nth(1)).to_be_focused()
     expect(monitor.sections).to_have_count(1)
+
+
+def test_many_traces_leave_signatures_their_rows(page: Page, server: MonitorServer, path: Path) -> None:
+    writer = Writer(path, keep=None)
+    for run in range(40):
+        writer.add_trace(1, Recording("run_metadata", METADATA, 5000 + run, 10**18 + run, 2000), None)
+    page.set_viewport_size({"width": 1200, "height": 700})
+    page.goto(server.url)
+    monitor = monitor_on(page)
+    expect(monitor.traces).to_have_count(43)
+    for label in ("train", "evaluate", "init"):
+        expect(monitor.signature(label)).to_be_in_viewport(ratio=1)
+    writer.close({})
 
 
 @pytest.mark.thorough

@@ -46,12 +46,8 @@ class ZoomTargets:
         for event, number in zip(by_length.tolist(), group[by_length].tolist(), strict=True):
             if number in wanted and len(listed := found.setdefault(number, [])) < _MOST_SELECTED:
                 listed.append(event)
-        return [
-            self._of_event(listed[0]) | {"events": listed}
-            if (listed := found.get(int(group[event])))
-            else self._of_event(int(event))
-            for event in longest
-        ]
+        rows = [found.get(int(group[event]), [int(event)]) for event in longest]
+        return [self._of_event(selected[0]) | {"events": selected} for selected in rows]
 
     def _of_event(self, event: int) -> dict[str, Any]:
         start, end = int(self._start[event]) - self.origin, int(self._end[event]) - self.origin
