@@ -194,7 +194,7 @@ def test_the_labels_of_lanes_say_what_their_rows_are(timeline: Timeline) -> None
     assert {title.splitlines()[2] for title in titles} == {GLOSSARY["ops"], GLOSSARY["receive"]}
 
 
-def test_the_tooltip_of_an_op_names_its_inputs(timeline: Timeline) -> None:
+def test_tooltip_names_times_inputs_shapes_and_place(timeline: Timeline) -> None:
     events = real_trace(DISTRIBUTED).events
     has_inputs = events["detail"].str.contains(r" = \w+\([^^,]+, [^^,]+\)$")
     event = int(events["duration_ns"].where(has_inputs, 0).to_numpy().argmax())
@@ -203,6 +203,10 @@ def test_the_tooltip_of_an_op_names_its_inputs(timeline: Timeline) -> None:
     expect(tip).to_contain_text(str(events["op"][event]))
     for name in events["detail"][event].partition("(")[2].rstrip(")").split(", "):
         expect(tip).to_contain_text("/".join(name.split("/")[-2:])[-48:])
+    expect(tip).to_contain_text("RandomStandardNormal float32 [256, 784]")
+    expect(tip).to_contain_text("ReluGrad float32 [256, 512]")
+    assert re.search(r" at \S+ [mµ]s to \S+ [mµ]s", tip.inner_text())
+    expect(tip).to_contain_text("worker 0 · CPU:0 · ops")
 
 
 def test_the_legend_lights_a_kind_up(timeline: Timeline) -> None:

@@ -25,8 +25,6 @@ const HINTS: Partial<Record<StatisticsColumn, string>> = {
   busy: "Time in which at least one of these events ran; of several at once it counts once",
   total: "Sum of the durations, with what lies outside the range",
   self: "Time in the range, without that of the calls nested in these on their lane",
-  p50: "Half of the events take at most this long",
-  p99: "99 % of the events take at most this long",
 };
 const SHORT: StatisticsColumn[] = ["label", "count", "busy"];
 const FULL: StatisticsColumn[] = ["label", "count", "total", "self", "mean", "p50", "p99", "max"];

@@ -84,6 +84,7 @@ function TipName({ name }: { name: string }) {
 /** Inputs that are named, and the letters of each. */
 const MAX_INPUTS = 3;
 const INPUT_LETTERS = 48;
+const MAX_LABEL = 160;
 
 function shortInput(name: string): string {
   const short = shortName(name);
@@ -96,18 +97,32 @@ function EventTip({ store, hover: { id } }: { store: Store; hover: Hover }) {
   const source = details?.source(id);
   const destination = details?.destination(id);
   const waited = drawn.wait?.[id] ?? 0;
-  const inputs = inputsIn(details?.label(id) ?? "");
+  const label = details?.label(id) ?? "";
+  const inputs = inputsIn(label);
+  const producers = details?.inputs(id) ?? [];
+  /** Such as " float (32, 10)": what the producer of an input recorded. */
+  const kindOf = (input: string) => {
+    const [name, slot = 0] = input.split(":");
+    const producer = producers.find(({ event }) => nameOf(drawn, event) === name);
+    const output = producer && details?.outputs(producer.event).find((each) => each.slot === Number(slot));
+    return output ? ` ${isolated(output.dtype)} ${output.shape}` : "";
+  };
   return (
     <>
       <TipName name={nameOf(store.drawn, id)} />
       <p>
         <strong>{formatDuration(drawn.duration[id])}</strong>{" "}
         {isolated(opOf(store.drawn, id) || categoryOf(store.drawn, id))} at{" "}
-        {formatTime(drawn.start[id], 1000)}
+        {formatTime(drawn.start[id], 1000)} to {formatTime(store.end(id), 1000)}
       </p>
+      {label && !source && !label.includes(" = ") && <p>{isolated(label.slice(0, MAX_LABEL))}</p>}
       {inputs.length > 0 && (
         <p>
-          inputs {inputs.slice(0, MAX_INPUTS).map(shortInput).join(", ")}
+          inputs{" "}
+          {inputs
+            .slice(0, MAX_INPUTS)
+            .map((input) => shortInput(input) + kindOf(input))
+            .join(", ")}
           {inputs.length > MAX_INPUTS && ` +${formatCount(inputs.length - MAX_INPUTS)}`}
         </p>
       )}
@@ -117,14 +132,13 @@ function EventTip({ store, hover: { id } }: { store: Store; hover: Hover }) {
           {waited < drawn.duration[id] && `, moving ${formatDuration(drawn.duration[id] - waited)}`}
         </p>
       )}
-      {source || destination ? (
+      {(source || destination) && (
         <p>
           {source ? deviceName(source) : "?"} → {destination ? deviceName(destination) : "?"}
           {bytes !== null && `, ${formatBytes(bytes)}`}
         </p>
-      ) : (
-        <p>{locationOf(store.drawn, id)}</p>
       )}
+      <p>{locationOf(store.drawn, id)}</p>
     </>
   );
 }
