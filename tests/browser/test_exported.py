@@ -10,8 +10,9 @@ from playwright.sync_api import Browser, expect
 
 from tests.browser.dashboard import COPIES
 from tests.browser.timeline import OpenExported, Timeline
-from tests.real_traces import real_trace
+from tests.real_traces import DATA, real_trace
 from tfvis_nb import Trace, events
+from tfvis_nb.core.format import format_duration
 
 REPOSITORY = Path(__file__).parent.parent.parent
 TRACE = REPOSITORY / "tests" / "data" / "local_mlp_step1.pb"
@@ -127,6 +128,19 @@ def test_table_of_a_range_is_copied_as_a_dataframe(exported: OpenExported, tmp_p
         assert found.set_index("name")[column][wanted.index].to_numpy() == pytest.approx(quantiles)
     timeline.details.get_by_role("button", name="Table").click()
     expect(table).to_have_count(0)
+
+
+@pytest.mark.parametrize("name", ["cpu_tf221_cost_model.pb.xz", "run_meta.v1"])
+def test_details_have_the_estimate_of_the_cost_graph(
+    exported: OpenExported, tmp_path: Path, name: str
+) -> None:
+    trace = real_trace(DATA / name)
+    row = trace.costs[trace.costs["compute_cost_ns"].notna()].iloc[0]
+    timeline = exported(trace.to_html(tmp_path / "page.html")).wait()
+    timeline.find(f'name:"{row["name"]}" -op:{row["name"]}')
+    expect(timeline.title).to_have_text(row["name"])
+    times = [format_duration(row[column]) for column in ("compute_cost_ns", "measured_ns")]
+    assert timeline.expect_fact("Cost model") == "{} estimated, {} measured".format(*times)
 
 
 def test_search_shows_exact_matches_first(exported: OpenExported, tmp_path: Path) -> None:

@@ -58,6 +58,7 @@ const columns: Record<string, Planned> = {
   node_attributes: { encoding: "shuffle", values: Uint32Array.of(5, 5, 0) },
   node_colocation: { encoding: "shuffle", values: Uint32Array.of(0, 0, 0) },
   node_original_names: { encoding: "shuffle", values: Uint32Array.of(0, 1, 0) },
+  node_cost: { encoding: "shuffle", values: Uint32Array.of(0, 0, 0) },
   node_program: { encoding: "shuffle", values: Uint32Array.of(0, 0, 6) },
   node_instruction: { encoding: "shuffle", values: Uint32Array.of(0, 0, 7) },
   node_hlo_category: { encoding: "shuffle", values: Uint32Array.of(0, 0, 0) },

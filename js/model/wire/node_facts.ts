@@ -18,7 +18,12 @@ export interface FusedInstruction {
 }
 
 const PLACEMENT = { requested_device: "Requested device", gpu_kernel: "GPU kernel" };
-const NODE = { attributes: "Attributes", colocation: "Colocated with", original_names: "Original nodes" };
+const NODE = {
+  attributes: "Attributes",
+  colocation: "Colocated with",
+  original_names: "Original nodes",
+  cost: "Cost model",
+};
 const PROGRAM = {
   program: "Program",
   instruction: "Instruction",

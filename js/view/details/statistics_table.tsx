@@ -23,8 +23,8 @@ type StatisticsColumn = "label" | "count" | "busy" | "total" | "self" | "mean" |
 export const NOTHING = "Nothing ran here.";
 const HINTS: Partial<Record<StatisticsColumn, string>> = {
   busy: "Time in which at least one of these events ran; of several at once it counts once",
-  total: "Sum of the durations, with what lies outside the range",
-  self: "Time in the range, without that of the calls nested in these on their lane",
+  total: "Sum of whole durations",
+  self: "Time in the range without nested calls",
 };
 const SHORT: StatisticsColumn[] = ["label", "count", "busy"];
 const FULL: StatisticsColumn[] = ["label", "count", "total", "self", "mean", "p50", "p99", "max"];

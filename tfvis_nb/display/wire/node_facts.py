@@ -7,14 +7,16 @@ import pyarrow as pa
 from tfvis_nb.analysis.dataflow.graph_inputs import executor_rows
 from tfvis_nb.analysis.events.activity import accelerators
 from tfvis_nb.analysis.graph.attributes import attributes, colocation, original_names
+from tfvis_nb.analysis.graph.costs import costs
 from tfvis_nb.analysis.graph.gpu_kernels import has_gpu_kernel
 from tfvis_nb.analysis.graph.nodes import Node, step_nodes
+from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.nested_columns import HLO_OP, PROGRAM
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.hlo_facts import FACTS as OF_PROGRAMS
 from tfvis_nb.display.wire.hlo_facts import hlo_facts
 
-OF_GRAPHS = ("requested_device", "gpu_kernel", "attributes", "colocation", "original_names")
+OF_GRAPHS = ("requested_device", "gpu_kernel", "attributes", "colocation", "original_names", "cost")
 FACTS = (*OF_GRAPHS, *OF_PROGRAMS)
 """The facts sent about a node of a graph, or of an instruction of a compiled program."""
 
@@ -29,13 +31,16 @@ def node_facts(trace: Trace, events: pd.DataFrame) -> tuple[np.ndarray, list[pa.
     An op of the same name, device and label is described by the first step that has it.
     """
     index = np.full(len(events), -1)
-    rows = executor_rows(events) if any(trace.graphs) else index[:0]
+    estimates = _estimates(trace)
+    rows = executor_rows(events) if estimates or any(trace.graphs) else index[:0]
     labelled = events.iloc[rows]
     keys = labelled.groupby(["name", "device", "detail"], observed=True, sort=False, dropna=False)
     same = keys.ngroup().to_numpy()
     of_key = np.full(int(same.max(initial=-1)) + 1, -1)
     step = labelled["step"].to_numpy()
     name = labelled["name"].astype(object).to_numpy()
+    device = labelled["device"].astype(object).to_numpy()
+    cost = [estimates.get(key, "") for key in zip(step.tolist(), name, device, strict=True)]
     facts: dict[tuple[str, ...], int] = {}
     on_gpus = bool(accelerators(trace.events).any())
     graph_bytes = text_bytes = 0
@@ -45,15 +50,23 @@ def node_facts(trace: Trace, events: pd.DataFrame) -> tuple[np.ndarray, list[pa.
         if not len(here) or graph_bytes > _MOST_GRAPH_BYTES:
             continue
         wanted: dict[str, list[int]] = {}
+        cost_of: dict[str, str] = {}
         for row in here:
             wanted.setdefault(name[row], []).append(same[row])
+            cost_of.setdefault(name[row], cost[row])
         for node in step_nodes(trace, number, wanted):
-            told = (*_facts(node, on_gpus=on_gpus), *[""] * len(OF_PROGRAMS))
+            told = (*_facts(node, on_gpus=on_gpus), cost_of[node.name], *[""] * len(OF_PROGRAMS))
             if told not in facts:
                 text_bytes += sum(map(len, told))
                 if not any(told) or text_bytes > _MOST_TEXT_BYTES:
                     continue
             of_key[wanted[node.name]] = facts.setdefault(told, len(facts))
+    # Nodes of which only a cost graph knows.
+    for row in np.flatnonzero(of_key[same] < 0).tolist() if estimates else ():
+        if cost[row] and of_key[same[row]] < 0 and text_bytes < _MOST_TEXT_BYTES:
+            text_bytes += len(cost[row])
+            told = (*[""] * (len(OF_GRAPHS) - 1), cost[row], *[""] * len(OF_PROGRAMS))
+            of_key[same[row]] = facts.setdefault(told, len(facts))
     index[rows] = of_key[same]
     _add_instructions(trace, events, index, facts)
     columns = zip(*facts, strict=True) if facts else [()] * len(FACTS)
@@ -88,8 +101,19 @@ def _add_instructions(
     index[:] = np.where(index >= 0, index, numbers[codes])
 
 
+def _estimates(trace: Trace) -> dict[tuple[int, str, str], str]:
+    """Return the estimate of the cost graph for each node that ran, by step, name and device."""
+    table = costs(trace)
+    table = table[(table["count"] > 0) & table["compute_cost_ns"].notna()]
+    columns = (table[name] for name in ("step", "name", "device", "compute_cost_ns", "measured_ns"))
+    return {
+        (step, name, device): f"{format_duration(cost)} estimated, {format_duration(measured)} measured"
+        for step, name, device, cost, measured in zip(*columns, strict=True)
+    }
+
+
 def _facts(node: Node, *, on_gpus: bool) -> tuple[str, ...]:
-    """Return the texts of `FACTS`, empty if unknown."""
+    """Return the texts of `OF_GRAPHS` without the cost, empty if unknown."""
     registered = has_gpu_kernel(node.definition) if on_gpus else None
     return (
         node.requested_device or "",
