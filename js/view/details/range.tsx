@@ -109,7 +109,7 @@ export function RangeDetails({ store, actions, range }: { store: Store; actions:
         <dd>{answer ? formatCount(answer.count) : UNKNOWN}</dd>
         <dt>Any activity</dt>
         <dd
-          title={`Time in which at least one of these events ran, on a host or a device (their union), cut to the range. Their full durations add up to ${answer ? formatDuration(answer.total) : UNKNOWN}.`}
+          title={`Time in which at least one of these events ran: an op and its kernels count once. All durations add up to ${answer ? formatDuration(answer.total) : UNKNOWN}.`}
         >
           <Busy answer={answer} length={length} of=" of the range" />
         </dd>

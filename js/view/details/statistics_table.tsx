@@ -22,7 +22,7 @@ type StatisticsColumn = "label" | "count" | "busy" | "total" | "self" | "mean" |
 /** The text without rows. */
 export const NOTHING = "Nothing ran here.";
 const HINTS: Partial<Record<StatisticsColumn, string>> = {
-  busy: "Time in which at least one of these events ran; of several at once it counts once",
+  busy: "Time in which at least one of these events ran: an op and its kernels count once.",
   total: "Sum of whole durations",
   self: "Time in the range without nested calls",
 };
@@ -129,7 +129,7 @@ function Durations({ row, marked }: { row: StatisticsRow; marked: number | null 
     const height = bins[index] && 1 + (11 * bins[index]) / most;
     return `M${index},12v-${height}h1v${height}z`;
   };
-  const spread = min === max ? formatDuration(min) : `${formatDuration(min)} to ${formatDuration(max)}`;
+  const spread = `${formatDuration(min)} to ${formatDuration(max)}`;
   return (
     <svg
       class="durations"
