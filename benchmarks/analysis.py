@@ -45,7 +45,7 @@ ANALYSES: dict[str, Callable[[Trace], object]] = {
     "activities": activity,
     "steps": lambda trace: trace.steps,
     "breakdown": lambda trace: trace.breakdown,
-    "utilisation": lambda trace: trace.utilisation,
+    "utilization": lambda trace: trace.utilization,
     "communication": communication_overlap,
     "efficiency": scheduling_efficiency,
     "op_statistics, by op": op_statistics,

@@ -223,5 +223,5 @@ def test_copies_of_no_step_count_to_the_one_in_whose_time_they_ran(shared: Path)
     within = copies.groupby(steps["step"].to_numpy()[place])["duration_ns"].sum()
     table = trace.breakdown[trace.breakdown["device"] == "/device:GPU:0"]
     assert table["h2d_ns"].tolist() == within.tolist()
-    used = trace.utilisation[trace.utilisation["device"] == "/device:GPU:0"]
+    used = trace.utilization[trace.utilization["device"] == "/device:GPU:0"]
     assert (used["busy_ns"].to_numpy() - table["device_compute_ns"].to_numpy() == within.to_numpy()).all()

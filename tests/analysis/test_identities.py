@@ -29,7 +29,7 @@ from tfvis_nb.analysis.idle.launch_gaps import PARTS as GAP_PARTS
 from tfvis_nb.analysis.memory.memory_usage import WHERE, memory_peaks
 from tfvis_nb.analysis.steps.breakdown import PARTS, activity_times
 from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, op_statistics
-from tfvis_nb.analysis.steps.utilisation import ran_on_device
+from tfvis_nb.analysis.steps.utilization import ran_on_device
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.events import NO_STEP
 
@@ -82,11 +82,11 @@ def test_the_parts_of_a_step_are_the_step(trace: Trace) -> None:
 
 
 def test_busy_and_idle_are_the_step(trace: Trace) -> None:
-    table = trace.utilisation
+    table = trace.utilization
     known = table[table["busy_ns"].notna()]
     assert (known["busy_ns"] + known["idle_ns"] == known["step_ns"]).all()
     assert (known[["busy_ns", "idle_ns"]] >= 0).all(axis=None)
-    assert known["utilisation"].dropna().between(0, 1).all()
+    assert known["utilization"].dropna().between(0, 1).all()
     # The mean parallelism over the time with any event: at least one.
     assert (known["parallelism"].dropna() >= 1).all()
     hta = table[table["hta_kernel_ns"].notna()]
@@ -134,7 +134,7 @@ def test_waiting_for_launches_is_part_of_the_step(trace: Trace) -> None:
     assert (table[list(LAUNCH_PARTS)].sum(axis=1) == table["step_ns"]).all()
     assert (table[list(LAUNCH_PARTS)] >= 0).all(axis=None)
     assert (gaps[list(GAP_PARTS)].sum(axis=1) == gaps["duration_ns"]).all()
-    busy = trace.utilisation.set_index(KEYS)["busy_ns"].reindex(table.index)
+    busy = trace.utilization.set_index(KEYS)["busy_ns"].reindex(table.index)
     assert table["busy_ns"].tolist() == busy.tolist()
     inside = table["step_ns"] - table["busy_ns"] - table["before_ns"] - table["after_ns"]
     assert gaps.groupby(KEYS, observed=True)["duration_ns"].sum().to_dict() == inside[inside > 0].to_dict()
@@ -143,7 +143,7 @@ def test_waiting_for_launches_is_part_of_the_step(trace: Trace) -> None:
 def test_causes_of_gaps_are_the_idle_time(trace: Trace) -> None:
     table = trace.idle_gaps
     assert (table["duration_ns"] > 0).all()
-    idle = trace.utilisation.set_index(KEYS)["idle_ns"].dropna().astype("int64")
+    idle = trace.utilization.set_index(KEYS)["idle_ns"].dropna().astype("int64")
     own = table.groupby(KEYS, observed=True)["duration_ns"].sum()
     assert own.to_dict() == idle.reindex(own.index).to_dict()
     # A CPU beside an accelerator has no gaps.

@@ -15,7 +15,7 @@ from tests.real_traces import each, real_trace, step_stats_files, xspace_files
 from tests.support.examples import examples
 from tests.support.made_steps import CPU, GPU, ROW, TASK, any_trace, built, kernel, op
 from tfvis_nb import Trace, read_trace
-from tfvis_nb.analysis import utilisation, why_not
+from tfvis_nb.analysis import utilization, why_not
 from tfvis_nb.analysis.idle.idle_gaps import CAUSES
 
 KEY = ["step", "task", "device"]
@@ -35,7 +35,7 @@ def check_sums(trace: Trace) -> None:
     same = gaps["gap"].to_numpy()[1:] == gaps["gap"].to_numpy()[:-1]
     assert np.array_equal(start[1:][same], end[:-1][same])
     found = gaps.groupby(KEY, observed=True)["duration_ns"].sum()
-    idle = utilisation(trace).set_index(KEY)["idle_ns"]
+    idle = utilization(trace).set_index(KEY)["idle_ns"]
     assert (idle.reindex(found.index) == found).all()
     # An accelerator without gaps was busy all the time, or is unknown.
     others = idle[~idle.index.isin(found.index)].dropna()

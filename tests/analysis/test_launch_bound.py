@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.real_traces import DATA, real_trace
 from tests.support.bitmaps import counted
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis import device_idle, launch_gaps, utilisation, why_not
+from tfvis_nb.analysis import device_idle, launch_gaps, utilization, why_not
 from tfvis_nb.analysis.idle.launch_bound import PARTS, launch_bound, launch_stretches
 from tfvis_nb.analysis.idle.launch_gaps import PARTS as GAP_PARTS
 
@@ -240,12 +240,12 @@ def test_stretches_hold_every_wait_for_a_launch_once_and_stay_on_one_device(
 @pytest.mark.parametrize(
     "name", ["gpu_tf221_mlp.pb.xz", "gpu_tf221_dist.pb.xz", "gpu_tf218_function.xplane.pb.xz"]
 )
-def test_a_device_is_as_busy_as_utilisation_says(name: str) -> None:
+def test_a_device_is_as_busy_as_utilization_says(name: str) -> None:
     trace = real_trace(DATA / name)
     table = launch_bound(trace)
     assert len(table)
     keys = ["step", "task", "device"]
-    both = table.merge(utilisation(trace), on=keys, suffixes=("", "_used"))
+    both = table.merge(utilization(trace), on=keys, suffixes=("", "_used"))
     assert len(both) == len(table)
     assert (both["busy_ns"] == both["busy_ns_used"]).all()
 

@@ -78,7 +78,7 @@ def steps_of(name: str) -> list[tuple[dict[str, Any], int]]:
 @pytest.mark.parametrize("name", sampled(ON_GPU))
 def test_a_step_on_a_gpu(name: str) -> None:
     """Its step is from the first to the last event of a GPU, its device compute all that ran there."""
-    gpus = read(name).utilisation
+    gpus = read(name).utilization
     gpus = gpus[gpus["hta_kernel_ns"].notna()]
     assert PROFILES[name]["steps"]
     for said, step in steps_of(name):

@@ -31,7 +31,7 @@ TRACES = [
     *each(path for path in READABLE if path.parent != DATA),
 ]
 TABLES = (
-    *("breakdown", "utilisation", "transfers", "lifetimes", "memory", "edges", "nodes", "costs", "layers"),
+    *("breakdown", "utilization", "transfers", "lifetimes", "memory", "edges", "nodes", "costs", "layers"),
     *("functions", "kernels", "hlo_ops", "program_memory", "roofline", "input_pipeline", "counters"),
     *("source_lines", "collective_waits", "devices", "lanes", "steps"),
 )

@@ -222,17 +222,17 @@ def test_bandwidth_over_time_follows_the_timeline(exported_dashboard: OpenDashbo
     def rows(tab: str, title: str, count: int) -> None:
         expect(shown.table(tab, title).locator("tbody tr")).to_have_count(count)
 
-    rows("Breakdown", "Utilisation per step", 10)
+    rows("Breakdown", "Utilization per step", 10)
     shown.timeline.host.get_by_role("slider", name="Step shown").locator("i").nth(1).click()
     expect(scope).to_be_visible()
-    rows("Breakdown", "Utilisation per step", 2)
+    rows("Breakdown", "Utilization per step", 2)
     # Where each step has one row, it stays among those it is compared with.
     rows("Steps", "Step by step", 5)
     expect(shown.table("Steps", "Step by step").locator("[aria-current=true]")).to_have_count(1)
     shown.timeline.host.get_by_role("button", name=re.compile(r"^all \d")).click()
     expect(scope).to_have_count(0)
     expect(marked).to_have_count(0)
-    rows("Breakdown", "Utilisation per step", 10)
+    rows("Breakdown", "Utilization per step", 10)
     # Evidence that is a range of time is selected likewise.
     shown.tab("Overview").get_by_role("button", name="Show: ").first.click()
     expect(shown.timeline.title).to_have_text(re.compile(r"^[\d.]+ ms selected$"))

@@ -104,7 +104,7 @@ def test_steps(made: tuple[TraceDataset, dict[str, Trace]]) -> None:
         assert own["bytes"].sum() == moved["bytes"].sum()
         known = trace.transfers[trace.transfers["kind"] == "transfer"]["wait_ns"]
         assert own["network_wait_ns"].sum() == known.sum()
-        gpus = trace.utilisation[trace.utilisation["device"].astype(str).str.contains("GPU")]
+        gpus = trace.utilization[trace.utilization["device"].astype(str).str.contains("GPU")]
         assert own["device_busy_ns"].sum() == gpus["busy_ns"].sum()
         compared = slow_steps(trace)
         if len(compared):

@@ -57,11 +57,11 @@ def test_bars_of_many_steps_are_means_that_stand_for_all() -> None:
     assert data["row"][-1].startswith("step")
 
 
-def test_utilisation_is_busy_time_of_all_steps_together() -> None:
+def test_utilization_is_busy_time_of_all_steps_together() -> None:
     trace = _steps(4)
-    table = trace.utilisation
+    table = trace.utilization
     busy = 100 * table["busy_ns"].sum() / table["step_ns"].sum()
-    assert drawn_source(trace.charts.utilisation()).data["busy"][0] == pytest.approx(busy)
+    assert drawn_source(trace.charts.utilization()).data["busy"][0] == pytest.approx(busy)
 
 
 def test_op_types_add_up_and_the_rest_shares_one_bar() -> None:
@@ -104,7 +104,7 @@ def test_what_lies_within_another_is_not_counted_twice() -> None:
 def test_tasks_that_are_called_the_same_have_bars_of_their_own() -> None:
     columns = {"start_ns": [0, 5], "duration_ns": [3, 3], "kind": ["op"] * 2, "op": ["MatMul"] * 2}
     trace = tv.Trace(events.build({**columns, "task": ["one", "two"], "device": ["/device:CPU:0"] * 2}))
-    for made in (trace.charts.breakdown(), trace.charts.utilisation()):
+    for made in (trace.charts.breakdown(), trace.charts.utilization()):
         rows = list(drawn_source(made).data["row"])
         assert len(rows) == len(set(rows)) == 2
 
@@ -201,7 +201,7 @@ def test_what_cannot_be_said_is_said_in_words() -> None:
 def test_no_chart_is_made_empty_of_what_lasts_no_time(caplog: pytest.LogCaptureFixture) -> None:
     columns = {"start_ns": [0], "duration_ns": [0], "kind": ["op"], "device": ["/device:CPU:0"]}
     trace = tv.Trace(events.build(columns))
-    for chart in ("breakdown", "utilisation"):
+    for chart in ("breakdown", "utilization"):
         assert trace.charts.why_not(chart).id == "no_step_length"
     for _, name in parts(trace):
         tab(trace, name)

@@ -146,7 +146,7 @@ def test_steps_of_one_trace_begin_at_the_left(steps: Trace) -> None:
     assert [row[1:4] for row in whole["rows"] if row[0] == "Duration"] == [
         [duration[numbers[1]] - duration[numbers[0]], duration[numbers[0]], duration[numbers[1]]]
     ]
-    gpu = steps.utilisation[steps.utilisation["device"] == "/device:GPU:0"].set_index("step")["busy_ns"]
+    gpu = steps.utilization[steps.utilization["device"] == "/device:GPU:0"].set_index("step")["busy_ns"]
     assert [row[2:4] for row in whole["rows"] if row[0] == "Device busy"] == [gpu[numbers].tolist()]
     activities = tables(shown)["By activity"]
     place = [column["name"] for column in activities["columns"]].index("difference_ns")

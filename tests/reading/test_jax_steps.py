@@ -85,7 +85,7 @@ def test_parts_add_up_to_steps_that_follow_each_other(inside: tuple[Row, ...]) -
     steps = trace.steps.set_index("step")["duration_ns"]
     table = trace.breakdown
     assert (table[list(PARTS)].fillna(0).sum(axis=1) == table["step"].map(steps)).all()
-    used = trace.utilisation
+    used = trace.utilization
     assert (used["busy_ns"] + used["idle_ns"] == used["step"].map(steps)).all()
     assert trace.critical_path.groupby("step")["duration_ns"].sum().to_dict() == steps.to_dict()
     assert trace.what_if(ops={}).times["recorded_ns"].tolist() == steps.tolist()

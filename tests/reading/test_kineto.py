@@ -84,7 +84,7 @@ def test_launches_are_on_the_clock_of_kernels(
     kernels = trace.events[trace.events["kind"] == "kernel"]
     waited = (kernels["start_ns"] - kernels["scheduled_ns"]).tolist()
     assert sorted(waited) == sorted(1000 * delay for _, delay in launches)
-    assert trace.utilisation["queueing_ns"].max() == sum(waited)
+    assert trace.utilization["queueing_ns"].max() == sum(waited)
 
 
 def test_rows_of_the_profiler_itself_are_no_work() -> None:

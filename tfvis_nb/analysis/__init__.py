@@ -6,6 +6,9 @@
 >>> op_statistics(trace)[["op", "count", "total_ns"]].values.tolist()
 [['MatMul', 1, 5]]
 
+Displays such as `tfvis_nb.show_timeline` also take paths and messages. Analyses do not, because a trace keeps
+the tables that were computed: read it once with `tfvis_nb.read_trace`. A step is ``trace[3]``.
+
 The most important ones are also attributes of a trace, such as ``trace.findings`` and ``trace.breakdown``.
 """
 

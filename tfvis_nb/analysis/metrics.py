@@ -7,7 +7,7 @@ MODULES: dict[str, str] = {
     "overview": "overview.overview",
     "device_idle": "idle.device_idle",
     "breakdown": "steps.breakdown",
-    "utilisation": "steps.utilisation",
+    "utilization": "steps.utilization",
     "communication_overlap": "communication.communication_overlap",
     "scheduling_efficiency": "communication.scheduling_efficiency",
     "collective_waits": "communication.collective_waits",

@@ -116,11 +116,11 @@ class TraceTables:
         return breakdown(self._trace)
 
     @cached_property
-    def utilisation(self) -> pd.DataFrame:
-        """The utilisation of devices in each step; see `tfvis_nb.analysis.utilisation`."""
-        from tfvis_nb.analysis.steps.utilisation import utilisation
+    def utilization(self) -> pd.DataFrame:
+        """The utilization of devices in each step; see `tfvis_nb.analysis.utilization`."""
+        from tfvis_nb.analysis.steps.utilization import utilization
 
-        return utilisation(self._trace)
+        return utilization(self._trace)
 
     @cached_property
     def lifetimes(self) -> pd.DataFrame:

@@ -27,7 +27,7 @@ FIGURES: dict[str, str] = {
     **dict.fromkeys(PARTS, "That of `tfvis_nb.analysis.breakdown` for the task, in ns."),
     "network_wait_ns": "Sum of wait_ns of the tensors that the task received, in ns; null where unknown.",
     "work_ns": f"{slow_steps.FIGURES['work_ns']} Only devices of the task count; null without kernels.",
-    "device_busy_ns": "Sum of busy_ns of the task's accelerators, of `tfvis_nb.analysis.utilisation`, in ns.",
+    "device_busy_ns": "Sum of busy_ns of the task's accelerators, of `tfvis_nb.analysis.utilization`, in ns.",
     "device_idle_ns": "Sum of their idle_ns, in ns; null without accelerators, or where one is unknown.",
     "peak_bytes": "The largest `bytes` of an allocator of `tfvis_nb.analysis.memory_usage` during the step, "
     "estimates aside.",
@@ -113,7 +113,7 @@ def _work(trace: Trace, keys: pd.MultiIndex) -> pd.DataFrame:
 
 def _devices(trace: Trace) -> pd.DataFrame:
     """Return the busy and idle time of the accelerators of each task."""
-    table = trace.utilisation
+    table = trace.utilization
     table = table[accelerators(table)]
     # Not with "sum" of the groups, which skips unknown values.
     grouped = _grouped(table)

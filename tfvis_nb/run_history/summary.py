@@ -116,7 +116,7 @@ def _per_step(trace: Trace, kind: str, steps: list[int]) -> int | None:
 
 
 def _busy_share(trace: Trace, steps: list[int]) -> float | None:
-    table = trace.utilisation
+    table = trace.utilization
     if why_not(table):
         return None
     of_device = table["step"].isin(steps) & table["hta_kernel_ns"].notna() & table["busy_ns"].notna()

@@ -9,7 +9,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.idle.idle_gaps import CAUSES
 from tfvis_nb.analysis.idle.launch_bound import launch_bound
-from tfvis_nb.analysis.steps.utilisation import ran_on_device
+from tfvis_nb.analysis.steps.utilization import ran_on_device
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
 from tfvis_nb.core.intervals import lengths, priority_union, union
 from tfvis_nb.core.trace import Trace
@@ -80,14 +80,14 @@ def device_idle(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFr
     >>> found[["busy_ns", "idle_ns", "cause", "cause_ns", "late"]].values.tolist()
     [[14, 21, 'late launch', 21, 1]]
     """
-    busy = _chosen(trace.utilisation, steps)
+    busy = _chosen(trace.utilization, steps)
     on_accelerator = busy["hta_kernel_ns"].notna()
     busy = busy[
         busy["busy_ns"].notna() & on_accelerator.groupby([busy[key] for key in _KEYS]).transform("any")
     ]
     busy = busy[busy["step_ns"] > 0]
     if busy.empty:
-        return cannot_say(_COLUMNS, why_not(trace.utilisation) or Text("no_gpu_events"))
+        return cannot_say(_COLUMNS, why_not(trace.utilization) or Text("no_gpu_events"))
     idle = idle_by_cause(trace, steps)
     table = busy.groupby(_KEYS).size().rename("steps").to_frame()
     idle = idle.reindex(table.index, fill_value=0)
@@ -113,7 +113,7 @@ def _chosen(table: pd.DataFrame, steps: Collection[int] | None) -> pd.DataFrame:
 
 
 def _lengths(trace: Trace, rows: pd.DataFrame) -> pd.Series:
-    """Return the length of the union of each device's steps in ns; `rows` are rows of its utilisation."""
+    """Return the length of the union of each device's steps in ns; `rows` are rows of its utilization."""
     group, devices = pd.factorize(pd.MultiIndex.from_frame(rows[_KEYS]))
     spans = trace.steps.set_index("step").loc[rows["step"], ["start_ns", "end_ns"]].to_numpy(np.int64)
     return pd.Series(lengths(union(group, *spans.T), len(devices), 2)[:, 1], devices)

@@ -11,7 +11,7 @@ from tfvis_nb.analysis.critical_path.critical_path import final_events
 from tfvis_nb.analysis.critical_path.dependencies import LONG_SLEEP
 from tfvis_nb.analysis.events.activity import ACTIVITIES, COPY_DONE, NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
-from tfvis_nb.analysis.steps.utilisation import ran_on_device
+from tfvis_nb.analysis.steps.utilization import ran_on_device
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import beginning, containing
 from tfvis_nb.core.coverage import overlap
@@ -24,7 +24,7 @@ FIGURES: dict[str, str] = {
     "gap_ns": "How long a device was idle, in ns: from the end of an event to the start of the next, from"
     " the start of the step to the first event, or from the last event to the end of the step.",
     "duration_ns": "The part of a gap that has one cause, in ns; the parts of a step and device add up to"
-    " idle_ns of its utilisation exactly.",
+    " idle_ns of its utilization exactly.",
     "input": "The step waited for its next batch, or for the input pipeline's work on it, in ns.",
     "recv wait": "A tensor that the task was to receive was not there yet because another task was making"
     " it or had not sent it, or the task was at a collective at which another rank had not arrived, in "
@@ -109,7 +109,7 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
 
     Notes
     -----
-    A device is idle when it is not busy as defined in `tfvis_nb.analysis.utilisation`, so all durations of a
+    A device is idle when it is not busy as defined in `tfvis_nb.analysis.utilization`, so all durations of a
     step and device add up to its ``idle_ns``. Holistic Trace Analysis distinguishes causes of gaps by whether
     a kernel was launched before the one ahead of it ended (``hta/analyzers/breakdown_analysis.py``), as
     ``late launch`` and ``kernel gap`` here.

@@ -1,1 +1,1 @@
-"""Figures of steps: breakdown, utilisation, statistics by op, comparison."""
+"""Figures of steps: breakdown, utilization, statistics by op, comparison."""

@@ -14,7 +14,7 @@ from tfvis_nb.events import NO_STEP
 
 APART: Final = 0.1
 """The first step is set apart if its excess over the median of the others is this share of all step time."""
-_BY_STEP = ("breakdown", "utilisation", "idle_gaps")
+_BY_STEP = ("breakdown", "utilization", "idle_gaps")
 
 
 class OtherSteps(Trace):

@@ -9,7 +9,7 @@ from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import only_step
 from tfvis_nb.display.charts.bandwidth import bandwidth_chart
-from tfvis_nb.display.charts.breakdown import breakdown_chart, utilisation_chart
+from tfvis_nb.display.charts.breakdown import breakdown_chart, utilization_chart
 from tfvis_nb.display.charts.ops import top_ops_chart
 from tfvis_nb.display.charts.roofline import points, roofline_chart
 from tfvis_nb.display.charts.time_axis import memory_chart, steps_chart, transfers_chart
@@ -46,7 +46,7 @@ class Charts:
     <chart 'Self time by op type (ns)'>
     """
 
-    NAMES = ("breakdown", "utilisation", "top_ops", "memory", "transfers", "bandwidth", "steps", "roofline")
+    NAMES = ("breakdown", "utilization", "top_ops", "memory", "transfers", "bandwidth", "steps", "roofline")
     """The names of all charts."""
 
     def __init__(self, trace: Trace) -> None:
@@ -56,9 +56,9 @@ class Charts:
         """The breakdown of step time; see `tfvis_nb.analysis.breakdown`."""
         return breakdown_chart(self._shown_in("breakdown"))
 
-    def utilisation(self) -> figure:
-        """The utilisation of devices; see `tfvis_nb.analysis.utilisation`."""
-        return utilisation_chart(self._shown_in("utilisation"))
+    def utilization(self) -> figure:
+        """The utilization of devices; see `tfvis_nb.analysis.utilization`."""
+        return utilization_chart(self._shown_in("utilization"))
 
     def top_ops(self) -> figure:
         """The op types with the most time; see `tfvis_nb.analysis.op_statistics`."""
@@ -97,7 +97,7 @@ class Charts:
         trace = self._trace
         if trace.events.empty:
             return Text("no_events")
-        if name in ("breakdown", "utilisation", "memory"):
+        if name in ("breakdown", "utilization", "memory"):
             table = getattr(trace, name)
             if name != "memory" and not why_not(table) and not (table["step_ns"] > 0).any():
                 return Text("no_step_length")

@@ -159,11 +159,11 @@ def _add_hover(made: figure, drawn: Any, name: str, unit: Unit) -> None:
     made.add_tools(HoverTool(renderers=[drawn], tooltips=tooltips, visible=False))
 
 
-def utilisation_chart(trace: Trace) -> figure:
+def utilization_chart(trace: Trace) -> figure:
     """Return how busy each device was over all steps: ``busy_ns`` / ``step_ns``, in percent."""
     from bokeh.models import ColumnDataSource, HoverTool
 
-    table = trace.utilisation
+    table = trace.utilization
     keys = ["task", "device"]
     sums = table.groupby(keys, observed=True, sort=False)[["busy_ns", "step_ns"]].sum().reset_index()
     sums = sums[sums["busy_ns"].notna() & (sums["step_ns"] > 0)]
@@ -172,7 +172,7 @@ def utilisation_chart(trace: Trace) -> figure:
     busy = (100 * sums["busy_ns"] / sums["step_ns"]).to_numpy(np.float64)
     source = ColumnDataSource({"row": names, "busy": busy, "rest": 100 - busy})
     made = plot(
-        "Device utilisation (% of step time)",
+        "Device utilization (% of step time)",
         height=70 + 26 * max(len(names), 2),
         y_range=list(reversed(names)),
         x_range=(0, 100),

@@ -5,7 +5,7 @@ from typing import Any
 import pandas as pd
 
 from tfvis_nb.analysis.communication import scheduling_efficiency
-from tfvis_nb.analysis.steps import breakdown, utilisation
+from tfvis_nb.analysis.steps import breakdown, utilization
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
@@ -27,7 +27,7 @@ def why_none(trace: Trace) -> str:
 
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
-    """Return charts of the breakdown and of utilisation, and the figures of both.
+    """Return charts of the breakdown and of utilization, and the figures of both.
 
     A single step has no charts: the tables show the same figures.
     """
@@ -36,7 +36,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
         return [*parts, _overlap(trace)]
     return [
         chart(trace, "breakdown", _CHART),
-        chart(trace, "utilisation", f"For each device the sum over all steps of {_of('busy_ns')}"),
+        chart(trace, "utilization", f"For each device the sum over all steps of {_of('busy_ns')}"),
         _parts(trace),
         _devices(trace),
         _steps(trace),
@@ -45,7 +45,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _of(name: str) -> str:
-    return f"{name} ({utilisation.FIGURES[name].rstrip('.')}) / {'step_ns'}."
+    return f"{name} ({utilization.FIGURES[name].rstrip('.')}) / {'step_ns'}."
 
 
 def _parts(trace: Trace) -> dict[str, Any]:
@@ -77,14 +77,14 @@ def _parts(trace: Trace) -> dict[str, Any]:
 
 
 def _devices(trace: Trace) -> dict[str, Any]:
-    title = "Utilisation per step"
-    found = trace.utilisation
+    title = "Utilization per step"
+    found = trace.utilization
     columns = [
         *step_key(trace),
         key("device", "Device"),
         *figures(
-            utilisation.FIGURES,
-            ("utilisation", "Utilisation", "share"),
+            utilization.FIGURES,
+            ("utilization", "Utilization", "share"),
             ("busy_ns", "Busy", "ns"),
             ("idle_ns", "Idle", "ns"),
             ("parallelism", "Concurrency", "ratio"),

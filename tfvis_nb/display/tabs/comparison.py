@@ -12,7 +12,7 @@ from tfvis_nb.analysis.steps import compare
 from tfvis_nb.analysis.steps.compare_activities import compare_activities
 from tfvis_nb.analysis.steps.difference_text import difference_text
 from tfvis_nb.analysis.steps.step_differences import loop_time, step_time
-from tfvis_nb.analysis.steps.utilisation import busiest_accelerator
+from tfvis_nb.analysis.steps.utilization import busiest_accelerator
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import shown_task
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, table

@@ -51,7 +51,7 @@ def _causes(trace: Trace) -> dict[str, Any]:
     # Grouped by device, the longest idle time first.
     whole = sums.groupby(where, observed=True)["sum"].transform("sum")
     sums = sums.assign(whole=whole).sort_values("whole", ascending=False, kind="stable")
-    steps = of_steps.utilisation.groupby(where, observed=True)["step_ns"].sum().rename("step_ns")
+    steps = of_steps.utilization.groupby(where, observed=True)["step_ns"].sum().rename("step_ns")
     sums = sums.join(steps, on=where)
     causes = [str(cause) for cause in sums["cause"]]
     rows = named(sums).assign(

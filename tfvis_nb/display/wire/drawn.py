@@ -14,7 +14,7 @@ import pandas as pd
 from tfvis_nb.analysis.events.bar_categories import CATEGORIES, categorise
 from tfvis_nb.analysis.events.lane_order import LaneOrder, distinct_places, order_lanes
 from tfvis_nb.analysis.events.waits import turns, waits
-from tfvis_nb.analysis.steps.utilisation import busiest_accelerator
+from tfvis_nb.analysis.steps.utilization import busiest_accelerator
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.prediction import moved, prediction_sentence

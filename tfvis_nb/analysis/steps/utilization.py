@@ -1,4 +1,4 @@
-"""The utilisation of devices in each step: busy time, parallelism, and queueing."""
+"""The utilization of devices in each step: busy time, parallelism, and queueing."""
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ FIGURES: dict[str, str] = {
     "collectives on an accelerator; ops, launching and compiling on a CPU.",
     "idle_ns": "step_ns - busy_ns, in ns: the gaps, including the time before the first event and after "
     "the last.",
-    "utilisation": "busy_ns / step_ns, from 0 to 1.",
+    "utilization": "busy_ns / step_ns, from 0 to 1.",
     "parallelism": "Sum of the durations of the events on the device / busy_ns: how many ran at once on "
     "average.",
     "queued": "Number of events on the device whose ready time is recorded.",
@@ -42,7 +42,7 @@ _HTA_NAMES = tuple(name for name in FIGURES if name.startswith("hta_"))
 _COLUMNS = (
     {"step": "int64", "task": "category", "device": "category", "step_ns": "int64"}
     | dict.fromkeys(_RECORDED[:2], "Int64")
-    | {"utilisation": "float64", "parallelism": "float64", "queued": "int64", "queueing_ns": "Int64"}
+    | {"utilization": "float64", "parallelism": "float64", "queued": "int64", "queueing_ns": "Int64"}
     | {"queueing_mean_ns": "float64"}
     | dict.fromkeys(_HTA_NAMES, "Int64")
 )
@@ -52,7 +52,7 @@ _ON_HOST = ("host_compute", "launch", "compile")
 
 
 @validate_input
-def utilisation(trace: Trace) -> pd.DataFrame:
+def utilization(trace: Trace) -> pd.DataFrame:
     """Return how busy each device was in each step.
 
     Parameters
@@ -65,7 +65,7 @@ def utilisation(trace: Trace) -> pd.DataFrame:
     pandas.DataFrame
         One row per step, task and device: ``step`` (int64), ``task``, ``device`` (category), ``step_ns``
         (int64), ``busy_ns`` and ``idle_ns`` (Int64; together ``step_ns``; NA on a GPU with known ops but
-        unknown kernels), ``utilisation`` and ``parallelism`` (float64, NaN if unknown or nothing ran),
+        unknown kernels), ``utilization`` and ``parallelism`` (float64, NaN if unknown or nothing ran),
         ``queued`` (int64), ``queueing_ns`` (Int64, NA if no event shows when it was ready),
         ``queueing_mean_ns`` (float64), and the metrics of Holistic Trace Analysis, ``hta_..._ns`` (Int64, NA
         on a CPU or if nothing ran). `cannot_say` if no event of a step has a device.
@@ -80,11 +80,11 @@ def utilisation(trace: Trace) -> pd.DataFrame:
     Examples
     --------
     >>> from tfvis_nb import Trace, events
-    >>> from tfvis_nb.analysis import utilisation
+    >>> from tfvis_nb.analysis import utilization
     >>> table = events.build({"start_ns": [0, 20, 30], "duration_ns": [100, 30, 30],
     ...                       "kind": ["op", "kernel", "memcpy"], "scheduled_ns": [0, 10, 30],
     ...                       "device": ["CPU:0", "GPU:0", "GPU:0"]})
-    >>> found = utilisation(Trace(table)).set_index("device")
+    >>> found = utilization(Trace(table)).set_index("device")
     >>> columns = ["busy_ns", "idle_ns", "parallelism", "queueing_ns", "hta_kernel_ns"]
     >>> found.loc["GPU:0", columns].map(float).tolist()
     [40.0, 60.0, 1.5, 10.0, 40.0]
@@ -121,7 +121,7 @@ def utilisation(trace: Trace) -> pd.DataFrame:
     table["step_ns"] = step
     table["busy_ns"] = _nullable(busy, unknown)
     table["idle_ns"] = _nullable(step - busy, unknown)
-    table["utilisation"] = _ratio(busy, np.where(unknown, 0, step))
+    table["utilization"] = _ratio(busy, np.where(unknown, 0, step))
     table["parallelism"] = _ratio(total, np.where(unknown, 0, busy))
     table["queued"] = queued.astype(np.int64)
     table["queueing_ns"] = _nullable(waited, queued == 0)
@@ -140,7 +140,7 @@ def busiest_accelerator(trace: Trace) -> dict[int, int | None]:
     """
     if not accelerators(trace.events).any():
         return {}
-    table = trace.utilisation
+    table = trace.utilization
     table = table[accelerators(table)]
     busy = table["busy_ns"].groupby(table["step"].to_numpy()).max()
     most = [None if ns is pd.NA else int(ns) for ns in busy]

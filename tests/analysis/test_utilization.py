@@ -15,7 +15,7 @@ from tests.support.bitmaps import counted, painted, windows
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
-from tfvis_nb.analysis.steps.utilisation import FIGURES, utilisation
+from tfvis_nb.analysis.steps.utilization import FIGURES, utilization
 
 CPU, GPU = "/device:CPU:0", "/device:GPU:0"
 
@@ -73,7 +73,7 @@ def expected(trace: Trace) -> dict[tuple[int, str], dict[str, float | None]]:
             "step_ns": window[1] - window[0],
             "busy_ns": None if blind else busy,
             "idle_ns": None if blind else idle,
-            "utilisation": None if blind or window[0] == window[1] else busy / (window[1] - window[0]),
+            "utilization": None if blind or window[0] == window[1] else busy / (window[1] - window[0]),
             "parallelism": sum(end - start for _, start, end in ran_here) / busy
             if busy and not blind
             else None,
@@ -100,7 +100,7 @@ def test_every_figure_is_that_counted_one_by_one(rows: list[dict[str, Any]]) -> 
     columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
     columns["scheduled_ns"] = pd.array(columns["scheduled_ns"], dtype="Int64")
     trace = Trace(events.order(events.build(columns))[0])
-    table = utilisation(trace)
+    table = utilization(trace)
     assert told(table) == expected(trace)
     known = table[table["busy_ns"].notna()]
     assert (known["busy_ns"] + known["idle_ns"] == known["step_ns"]).all()
@@ -118,23 +118,23 @@ def test_every_figure_is_that_counted_one_by_one(rows: list[dict[str, Any]]) -> 
 )
 def test_real_devices_counted_one_by_one(name: str) -> None:
     trace = real_trace(DATA / name)
-    assert told(utilisation(trace)) == expected(trace)
+    assert told(utilization(trace)) == expected(trace)
 
 
 def test_streams_of_one_gpu_run_side_by_side() -> None:
     columns = {"kind": ["kernel"] * 2, "lane": ["stream:1", "stream:2"], "device": [GPU] * 2}
     trace = Trace(events.build({"start_ns": [0, 0], "duration_ns": [10, 10], **columns}))
-    row = trace.utilisation.iloc[0]
-    assert (row["busy_ns"], row["utilisation"], row["parallelism"]) == (10, 1, 2)
+    row = trace.utilization.iloc[0]
+    assert (row["busy_ns"], row["utilization"], row["parallelism"]) == (10, 1, 2)
     assert row["queued"] == 0
     assert pd.isna(row["queueing_ns"])
     assert np.isnan(row["queueing_mean_ns"])
 
 
 def test_nothing_of_nothing() -> None:
-    assert why_not(utilisation(Trace(events.build({}, rows=0)))).id == "no_devices"
+    assert why_not(utilization(Trace(events.build({}, rows=0)))).id == "no_devices"
     nowhere = events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]})
-    found = utilisation(Trace(nowhere))
+    found = utilization(Trace(nowhere))
     assert why_not(found).id == "no_devices"
-    somewhere = utilisation(Trace(nowhere.assign(device=pd.Categorical([CPU]))))
+    somewhere = utilization(Trace(nowhere.assign(device=pd.Categorical([CPU]))))
     assert found.dtypes.astype(str).to_dict() == somewhere.dtypes.astype(str).to_dict()
