@@ -155,6 +155,21 @@ def test_tables_say_why_they_are_empty() -> None:
         assert blocks(found)[0]["cannot_say"], blocks
 
 
+def test_drift_is_within_runs_that_last_several_days() -> None:
+    small = steps(1, tasks=1, count=8, days=2).assign(run="small")
+    large = small.assign(run="large", duration_ns=small["duration_ns"] * 10)
+    blocks = tables.drift_blocks(Cells(pd.concat([small, large], ignore_index=True)))
+    names = [column["name"] for column in blocks[0]["columns"]]
+    assert names[:2] == ["period", "run"]
+    typical = {
+        run: [row[names.index("typical")] for row in blocks[0]["rows"] if row[1] == run]
+        for run in ("small", "large")
+    }
+    assert len(typical["small"]) > 1
+    assert typical["large"] == pytest.approx([10 * value for value in typical["small"]], abs=10)
+    assert [row[1] for row in blocks[2]["rows"]] == ["small", "large"]
+
+
 def test_a_column_without_values_says_why() -> None:
     for block in tables.drift_blocks(Cells(steps(1, tasks=1, count=2, days=2))):
         (absent,) = block["absent"]

@@ -138,14 +138,15 @@ def straggler_blocks(cells: Cells) -> list[dict[str, Any]]:
 
 def drift_blocks(cells: Cells) -> list[dict[str, Any]]:
     """Return tables of each period against the first, and of metrics and tasks in the last one against it."""
-    steps = cells.grid.table
-    by_period = drift.fleet_drift(steps)
+    by_period = _drift(cells, "period")
     reason = why_not(by_period)
     rows = by_period.assign(period=_times(by_period["period"]), difference=_differences(by_period))
     first = "Typical step time of each period compared with the first one"
-    first += ", over all runs." if len(cells.runs) > 1 else "."
+    run = [_RUN] if "run" in by_period else []
+    first += " of its run." if run else ", over all runs." if len(cells.runs) > 1 else "."
     columns = [
         TableColumn("period", "From (UTC)", "text", drift.FIGURES["period"]),
+        *run,
         *figures(drift.FIGURES, ("steps", "Steps", "count")),
         TableColumn("typical", "Typical step", "ns", drift.FIGURES["typical"]),
         _difference_column(),
@@ -156,9 +157,9 @@ def drift_blocks(cells: Cells) -> list[dict[str, Any]]:
     if reason:
         return [periods]
     units = {metric.name: metric.unit for metric in cells.metrics}
-    by_metric = drift.fleet_drift(steps, by="metric")
+    by_metric = _drift(cells, "metric")
     by_metric = by_metric[by_metric["metric"].isin(units)].reset_index(drop=True)
-    by_task = drift.fleet_drift(steps, by="task")
+    by_task = _drift(cells, "task")
     names = [label(name) for name in by_metric["metric"]]
     differs = _differences(by_metric, units=[units[name] for name in by_metric["metric"]])
     typical = [_FORMATS[units[name]](value) for name, value in _pairs(by_metric, "metric", "typical")]
@@ -169,6 +170,7 @@ def drift_blocks(cells: Cells) -> list[dict[str, Any]]:
             by_metric.assign(metric=names, typical=typical, difference=differs),
             [
                 TableColumn("metric", "Figure", "text", drift.FIGURES["metric"]),
+                *run,
                 TableColumn("typical", "Typical step", "text", drift.FIGURES["typical"]),
                 _difference_column(),
             ],
@@ -182,12 +184,28 @@ def drift_blocks(cells: Cells) -> list[dict[str, Any]]:
             ),
             [
                 key("task", "Task"),
+                *run,
                 TableColumn("typical", "Typical step", "ns", drift.FIGURES["typical"]),
                 _difference_column(),
             ],
             whys=_NO_DIFFERENCE,
         ),
     ]
+
+
+def _drift(cells: Cells, by: str) -> pd.DataFrame:
+    """Return `fleet_drift` within each run that lasts several periods; of all runs together if none does."""
+    steps = cells.grid.table
+    whole = drift.fleet_drift(steps, by=by)
+    if len(cells.runs) < 2 or why_not(whole):
+        return whole
+    periods = np.array(whole.attrs["periods"], "datetime64[ns]").astype(np.int64)
+    parts = [
+        drift.fleet_drift(own, by=by).assign(run=run)
+        for run, own in steps.groupby(steps["run"].astype(str), sort=False)
+        if len(np.unique(np.searchsorted(periods, own["start_ns"].to_numpy(), "right"))) > 1
+    ]
+    return pd.concat(parts, ignore_index=True) if parts else whole
 
 
 def op_blocks(cells: Cells, ops: pd.DataFrame, since: Since) -> list[dict[str, Any]]:
