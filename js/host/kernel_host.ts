@@ -34,12 +34,6 @@ export class KernelTimelineHost implements Host {
     return this.model.get("_pair") ?? {};
   }
 
-  /** The timeline that this one is compared with, where it is the upper one of two. */
-  async other(): Promise<KernelTimelineHost | null> {
-    const id: string | undefined = this.model.get("_pair")?.other;
-    return id ? new KernelTimelineHost(await this.model.widget_manager.get_model(id)) : null;
-  }
-
   async drawn(): Promise<Uint8Array> {
     return this.#bytes("_drawn");
   }

@@ -13,6 +13,7 @@ const LATEST_START_MS = 20_000;
 export class KernelTabsHost implements PanelsHost {
   readonly #read = new Map<string, { text: string; contents: Part }>();
   readonly #traits: ViewTraits;
+  #seen = "";
 
   constructor(
     readonly model: AnyModel,
@@ -22,19 +23,40 @@ export class KernelTabsHost implements PanelsHost {
     this.#startLater();
   }
 
-  /** Have the tabs computed, once the timeline is drawn: the two would take each other's time. */
+  /**
+   * Have the tabs computed, once the timeline is drawn: the two would take each other's time. A host whose threads
+   * may not send computes one part for each message.
+   */
   #startLater(): void {
     const waiting = new AbortController();
     this.signal.addEventListener("abort", () => waiting.abort());
+    const next = () => this.#isMissing && this.model.send({ kind: "start" });
     const start = () => {
       waiting.abort();
       clearTimeout(timer);
       this.model.send({ kind: "start" });
+      this.watch(() => this.#isNew() && setTimeout(next), this.signal);
     };
     // The first message of a timeline is its view.
     joinLink(this.link, ({ kind }) => kind === "view" && start(), waiting.signal);
     const timer = setTimeout(start, LATEST_START_MS);
     this.signal.addEventListener("abort", () => clearTimeout(timer));
+  }
+
+  get #arrived(): number {
+    const errors = Object.keys(this.model.get("_errors") ?? {}).length;
+    return errors + this.#named.filter(([, , trait]) => this.model.get(trait)).length;
+  }
+
+  get #isMissing(): boolean {
+    return !this.signal.aborted && this.#arrived < this.#named.length;
+  }
+
+  /** Whether more has come since this was asked last. */
+  #isNew(): boolean {
+    const before = this.#seen;
+    this.#seen = `${this.#named.length} ${this.#arrived}`;
+    return this.#seen !== before;
   }
 
   get parts(): readonly PartName[] {

@@ -1,6 +1,9 @@
-"""Answer messages of the front end on a separate thread, even while a cell runs."""
+"""The threads on which a widget receives and sends messages."""
 
 from typing import Any
+
+_FREE = ("ipykernel", "comm")
+"""Packages whose comms send from any thread. Those of Shiny and marimo belong to a session of the thread."""
 
 
 def answer_on_own_thread(comm: Any) -> None:
@@ -9,3 +12,8 @@ def answer_on_own_thread(comm: Any) -> None:
     # it: a widget created in a cell would get clicks only at the end of the running cell.
     if hasattr(comm, "_reply_subshell_for"):
         comm._reply_subshell_for = None  # noqa: SLF001
+
+
+def may_send_from_threads(comm: Any) -> bool:
+    """Whether threads other than those that receive messages may send some."""
+    return type(comm).__module__.partition(".")[0] in _FREE

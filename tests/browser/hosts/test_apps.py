@@ -9,6 +9,8 @@ import nbformat
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from tests.browser.comparison import Both
+from tests.browser.dashboard import Dashboard
 from tests.browser.hosts.server import serving
 from tests.browser.probe import CELL, TRACE, works
 from tests.browser.timeline import Timeline
@@ -60,6 +62,44 @@ widget = pn.pane.IPyWidget(timeline, sizing_mode="stretch_width")
 pn.Column(said, widget, pn.pane.HTML(frame)).servable()
 """
 
+TABBED = f"""
+import marimo
+app = marimo.App()
+
+@app.cell
+def _():
+    import marimo as mo
+    import tfvis_nb
+    tabbed = mo.ui.anywidget(tfvis_nb.show_dashboard({str(TRACE)!r}))
+    tabbed
+    return mo, tabbed, tfvis_nb
+
+@app.cell
+def _(mo, tfvis_nb):
+    both = mo.ui.anywidget(tfvis_nb.show_comparison({str(TRACE)!r}, {str(TRACE)!r}))
+    both
+    return (both,)
+"""
+
+SHINY = f"""
+import tfvis_nb
+from shiny import App, ui
+from shinywidgets import output_widget, render_widget
+
+app_ui = ui.page_fluid(output_widget("tabbed"), output_widget("both"))
+
+def server(input, output, session):
+    @render_widget
+    def tabbed():
+        return tfvis_nb.show_dashboard({str(TRACE)!r})
+
+    @render_widget
+    def both():
+        return tfvis_nb.show_comparison({str(TRACE)!r}, {str(TRACE)!r})
+
+app = App(app_ui, server)
+"""
+
 SOLARA = f"""
 import solara
 import solara.lab
@@ -91,7 +131,7 @@ def dark(timeline: Timeline) -> None:
 def commands() -> Path:
     """The programs, with what our package requires; the package is this checkout's."""
     apps = ["voila>=0.5", "marimo", "panel", "ipywidgets_bokeh", "ipykernel", "solara[assets]"]
-    return environment("apps", [*requirements(), *apps])
+    return environment("apps", [*requirements(), *apps, "shiny", "shinywidgets"])
 
 
 def test_voila(page: Page, commands: Path, tmp_path: Path) -> None:
@@ -124,6 +164,33 @@ def test_marimo(page: Page, commands: Path, tmp_path: Path) -> None:
     with serving(command, tmp_path) as address:
         page.goto(address)
         dark(works(page.locator(".tfvis-nb"), page.locator("#said")))
+
+
+def with_tabs(page: Page) -> None:
+    """Check that the tabs of a dashboard and of a comparison are computed."""
+    composed = page.locator(".tfvis-nb-composed")
+    for index, (tab, title) in enumerate((("Breakdown", "Total over steps"), ("Ops", "Differences by op"))):
+        parts = [composed.nth(index).locator(name) for name in (".tfvis-nb", ".tfvis-nb-panels")]
+        shown = Both(*parts).wait().a if index else Dashboard(*parts).wait()
+        expect(shown.tabs).not_to_have_count(1)
+        expect(shown.table(tab, title).locator("tbody tr").first).to_be_visible()
+        shown.tabs.last.click()
+        expect(shown.panels.get_by_text("Computing")).to_have_count(0)
+
+
+def test_tabs_in_marimo(page: Page, commands: Path, tmp_path: Path) -> None:
+    (tmp_path / "probe.py").write_text(TABBED)
+    options = ("--headless", "--no-token", "--port", "{port}", "probe.py")
+    with serving([commands / "marimo", "run", *options], tmp_path) as address:
+        page.goto(address)
+        with_tabs(page)
+
+
+def test_tabs_in_shiny(page: Page, commands: Path, tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(SHINY)
+    with serving([commands / "shiny", "run", "--port", "{port}", "app.py"], tmp_path) as address:
+        page.goto(address)
+        with_tabs(page)
 
 
 def test_solara_without_the_network(page: Page, commands: Path, tmp_path: Path) -> None:

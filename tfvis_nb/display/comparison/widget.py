@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable
 from typing import Any, Unpack
 
-import ipywidgets
 import numpy as np
 import pandas as pd
 import traitlets
@@ -18,6 +17,7 @@ from tfvis_nb.core.labels import one_line
 from tfvis_nb.core.options import check_title, only_known_options
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.after_cell import after_cell
+from tfvis_nb.display.composed import ComposedWidget
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.comparison import comparison_page, headline_html
 from tfvis_nb.display.pages.page import anonymized_options
@@ -50,8 +50,7 @@ class _ComparedTimeline(LinkedTimeline):
         """Make it the upper (0) or lower one (1) of two that share a link.
 
         Their `common` data are ``extent`` (the minimum ns that both show), ``memory`` (see `highest_memory`)
-        and ``headline``. The upper one also names the model of the lower one as ``other``, because its view
-        shows both.
+        and ``headline``.
         """
         self.set_trait("_link", link)
         self.set_trait("_pair", {"side": side, **common})
@@ -74,7 +73,7 @@ class _Differences(PanelsWidget):
         return comparison_tabs.tab(*self._sides, title)
 
 
-class Comparison(HtmlExport, ipywidgets.VBox):
+class Comparison(HtmlExport, ComposedWidget):
     """Two timelines above each other, aligned at their starts, with tables of the differences.
 
     Zooming and panning one moves the other, even while the kernel is busy. Selecting an event in one
@@ -99,9 +98,6 @@ class Comparison(HtmlExport, ipywidgets.VBox):
         The tables; ``panels.height`` is their height in CSS pixels.
     """
 
-    # `close` is also called for a widget that could not be created.
-    _parts: tuple[Any, ...] = ()
-
     @only_known_options
     def __init__(
         self,
@@ -125,16 +121,13 @@ class Comparison(HtmlExport, ipywidgets.VBox):
         first, second = self._sides
         self._headline = _headline(first, second)
         self._common = _common(self._sides, self._headline)
-        other = {"other": self.b.model_id}
-        for number, (timeline, more) in enumerate(((self.a, other), (self.b, {}))):
-            timeline.pair(side=number, link=self.a.link, common=self._common | more)
+        for number, timeline in enumerate((self.a, self.b)):
+            timeline.pair(side=number, link=self.a.link, common=self._common)
             timeline.page = self.to_html
         self.panels = _Differences((first, second), link=self.a.link)
         for timeline in (self.a, self.b):
             timeline.before_details = self.panels.wait_for_first
-        self._parts = (self.a, self.b, self.panels)
-        # The view of the upper one also shows the lower one.
-        super().__init__((self.a, self.panels))
+        super().__init__({"a": self.a, "b": self.b, "panels": self.panels}, timelines=["a", "b"])
 
     @property
     def title(self) -> str:
@@ -196,13 +189,6 @@ class Comparison(HtmlExport, ipywidgets.VBox):
             for part, side, letter in zip(parts, self._sides, "AB", strict=True)
         )
         return first, second
-
-    def close(self) -> None:
-        """Remove the comparison from the notebook and free its memory."""
-        # The box goes first, because it would look for its removed children.
-        super().close()
-        for part in self._parts:
-            part.close()
 
     def __repr__(self) -> str:
         lines = (one_line(timeline.trace, timeline.title) for timeline in (self.a, self.b))

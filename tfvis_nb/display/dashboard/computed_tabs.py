@@ -11,7 +11,7 @@ import traitlets
 from tfvis_nb.display import bokehjs
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
-from tfvis_nb.display.comm_thread import answer_on_own_thread
+from tfvis_nb.display.comm_thread import answer_on_own_thread, may_send_from_threads
 from tfvis_nb.display.refusals import refusal_of
 
 HEIGHT = 440
@@ -70,12 +70,20 @@ class ComputedTabs(anywidget.AnyWidget):
         self.on_msg(self._answer)
 
     def start(self) -> None:
-        """Start computing the tabs, unless already started; returns immediately."""
+        """Start computing the tabs, unless already started; returns immediately.
+
+        Where no thread may send, this computes the next one, and the view asks again when it has that.
+        """
         self._wanted.set()
-        self.start_first()
+        if may_send_from_threads(self._sender):
+            self.start_first()
+        elif not self._closing.is_set():
+            self._show_next()
 
     def start_first(self) -> None:
         """Start computing the first tab, and the others when `start` is called; returns immediately."""
+        if not may_send_from_threads(self._sender):
+            return
         with self._starting:
             if self._worker is None and not self._closing.is_set():
                 # A daemon, because no process waits for a chart before it ends.
@@ -93,6 +101,8 @@ class ComputedTabs(anywidget.AnyWidget):
         A view requests them when the timeline is drawn. But a busy kernel may not receive that, and tabs
         should not wait for the end of all cells.
         """
+        if not may_send_from_threads(self._sender):
+            return
         timer = threading.Timer(self._patience_s(), self.start)
         timer.daemon = True
         timer.start()
@@ -145,25 +155,33 @@ class ComputedTabs(anywidget.AnyWidget):
         raise NotImplementedError
 
     def _push(self) -> None:
-        """Compute the parts one after the other, the chosen one first."""
-        first, *_ = self._trait_of
-        self._show(first)
+        """Compute the parts one after the other."""
+        self._show_next()
         self._first_made.set()
-        if not self._closing.is_set():
-            self._name_parts()
         self._wanted.wait()
-        while not self._closing.is_set():
-            missing = [title for title in self.titles() if title not in self._tried]
-            if not missing:
-                if self.finished is not None and self.is_complete:
-                    self.finished()
-                return
-            self._show(self._chosen if self._chosen in missing else missing[0])
+        while not self._closing.is_set() and self._show_next():
+            pass
 
-    def _name_parts(self) -> None:
-        """Send the titles of all parts."""
-        self.titles()
-        self._tabs = [[tab, title, self._trait_of[title]] for tab, title in self._parts or []]
+    def _show_next(self) -> bool:
+        """Show the first part, or else the chosen or the next of the others; return whether there was one."""
+        first, *_ = self._trait_of
+        if first not in self._tried:
+            self._show(first)
+            if not self._closing.is_set():
+                self.titles()
+                self._tabs = [[tab, title, self._trait_of[title]] for tab, title in self._parts or []]
+            return True
+        missing = [title for title in self.titles() if title not in self._tried]
+        if missing:
+            self._show(self._chosen if self._chosen in missing else missing[0])
+        elif self.finished is not None and self.is_complete:
+            self.finished()
+        return bool(missing)
+
+    @property
+    def _sender(self) -> Any:
+        """The comm that sends what the tabs show."""
+        return self.comm
 
     def _show(self, title: str) -> None:
         """Compute and send a part, or the reason why it cannot be computed."""

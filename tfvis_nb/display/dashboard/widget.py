@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Unpack, overload
 
-import ipywidgets
 import pandas as pd
 
 from tfvis_nb.anonymizing.anonymized import anonymized
@@ -14,6 +13,7 @@ from tfvis_nb.core.labels import one_line
 from tfvis_nb.core.options import check_title, only_known_options
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.after_cell import after_cell
+from tfvis_nb.display.composed import ComposedWidget, PartOfWidget
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.dashboard import dashboard_page
 from tfvis_nb.display.pages.page import anonymized_options, with_lanes_of
@@ -26,7 +26,11 @@ from tfvis_nb.display.timeline.widget import TimelineWidget, as_trace
 _WITHOUT_TABS = "This notebook keeps the timeline without its tabs. Run the cell again to see them."
 
 
-class Dashboard(HtmlExport, ipywidgets.VBox):
+class _Predicted(PartOfWidget, TimelineWidget):
+    """The timeline of a prediction, below the tabs."""
+
+
+class Dashboard(HtmlExport, ComposedWidget):
     """A trace as a timeline with its analyses: breakdown, ops, transfers, memory, steps.
 
     Charts and tables are linked with the timeline, even while the kernel is busy: a click on a row shows it
@@ -48,9 +52,6 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
     panels
         The tabs; ``panels.height`` is their height in CSS pixels.
     """
-
-    # `close` is also called for a widget that could not be created.
-    _parts: tuple[Any, ...] = ()
 
     @only_known_options
     def __init__(
@@ -75,8 +76,11 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
         self.timeline.before_details = self.panels.wait_for_first
         self.panels.opens = self._show_predicted
         self.panels.finished = self.timeline._store_again
-        self._parts = (self.timeline, self.panels)
-        super().__init__(self._parts)
+        super().__init__(
+            {"timeline": self.timeline, "panels": self.panels},
+            timelines=["timeline"],
+            later={"predicted": _Predicted},
+        )
 
     @property
     def trace(self) -> Trace:
@@ -121,11 +125,8 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
 
     def _show_predicted(self, predicted: Trace) -> None:
         """Show a predicted trace below the tabs, replacing the previous one."""
-        *before, shown = (*self._parts[2:], TimelineWidget(predicted, title=self.timeline.title))
-        self._parts = (self.timeline, self.panels, shown)
-        self.children = self._parts
-        for each in before:
-            each.close()
+        self._attach("predicted", _Predicted(predicted, title=self.timeline.title))
+        self._predicted += 1
 
     @overload
     def to_html(
@@ -161,13 +162,6 @@ class Dashboard(HtmlExport, ipywidgets.VBox):
                 values["view"] = with_lanes_of(now["options"]["view"], self.timeline.shown, shown)
             return dashboard_page(shown, tabs, title=title or "", options=values, **limits)
         return dashboard_page(self.timeline.shown, self.panels.tabs(), **limits, **now)
-
-    def close(self) -> None:
-        """Remove the dashboard from the notebook and free its memory."""
-        # The box goes first, because it would look for its removed children.
-        super().close()
-        for part in self._parts:
-            part.close()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {one_line(self.trace, self.timeline.title)}>"

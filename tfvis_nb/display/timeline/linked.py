@@ -9,6 +9,7 @@ import traitlets
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
+from tfvis_nb.display.composed import PartOfWidget
 from tfvis_nb.display.pages.page import file_stem
 from tfvis_nb.display.timeline.viewed import ViewedTimeline
 from tfvis_nb.display.timeline.widget import TimelineWidget
@@ -21,8 +22,8 @@ class Tabs(Protocol):
         """Show what the tabs of another run of the same cell show."""
 
 
-class LinkedTimeline(TimelineWidget):
-    """A timeline with its own link, exported as the page of its container.
+class LinkedTimeline(PartOfWidget, TimelineWidget):
+    """A timeline with its own link, exported as the page of the widget it is part of.
 
     `page` writes that page. `before_details` is called before the details are computed, for example to wait
     for more urgent work. `tabs` are below it. The container sets them.

@@ -1,0 +1,118 @@
+"""Dashboards and comparisons are single anywidgets, which hosts without boxes show as well."""
+
+from __future__ import annotations
+
+import json
+import threading
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+import anywidget
+import comm
+import pytest
+from traitlets import TraitError
+
+import tfvis_nb as tv
+from tests.real_traces import DATA, real_trace
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def trace() -> tv.Trace:
+    return real_trace(DATA / "local_mlp_step1.pb")
+
+
+SHOWN: list[Callable[[tv.Trace], Any]] = [tv.show_dashboard, lambda trace: tv.show_comparison(trace, trace)]
+
+
+class Session:
+    """A host whose widgets send only on its own thread, as in Shiny, and its front end."""
+
+    def __init__(self) -> None:
+        self.thread = threading.current_thread()
+        self.opened: list[Sent] = []
+
+
+class Sent(comm.base_comm.BaseComm):
+    """A comm of a `Session`."""
+
+    session: Session
+
+    def __init__(self, **options: Any) -> None:
+        self.state: dict[str, Any] = {}
+        self.session.opened.append(self)
+        super().__init__(**options)
+
+    def publish_msg(self, msg_type: str, data: Any = None, **_: Any) -> None:
+        assert threading.current_thread() is self.session.thread
+        if msg_type == "comm_open" or (data or {}).get("method") == "update":
+            self.state |= data["state"]
+
+    def receive(self, content: dict[str, Any]) -> None:
+        """Have the front end send a message."""
+        data = {"method": "custom", "content": content}
+        self.handle_msg({"content": {"data": data}, "buffers": []})
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> Session:
+    made = Session()
+    monkeypatch.setattr(Sent, "session", made, raising=False)
+    monkeypatch.setattr(comm, "create_comm", lambda **options: Sent(comm_id=uuid.uuid4().hex, **options))
+    return made
+
+
+@pytest.mark.parametrize("show", SHOWN, ids=["dashboard", "comparison"])
+def test_each_is_one_anywidget(trace: tv.Trace, session: Session, show: Callable[[tv.Trace], Any]) -> None:
+    shown = show(trace)
+    assert isinstance(shown, anywidget.AnyWidget)
+    (only,) = [each for each in session.opened if each.state["_model_module"] == "anywidget"]
+    assert only.comm_id == shown.model_id
+    shown.close()
+
+
+@pytest.mark.parametrize("show", SHOWN, ids=["dashboard", "comparison"])
+def test_tabs_are_computed_where_no_thread_may_send(
+    trace: tv.Trace, session: Session, show: Callable[[tv.Trace], Any]
+) -> None:
+    shown = show(trace)
+    shown._repr_mimebundle_()
+    (only,) = [each for each in session.opened if each.state["_model_module"] == "anywidget"]
+
+    def computed() -> list[str]:
+        return [title for _, title, trait in only.state["panels__tabs"] if only.state[f"panels_{trait}"]]
+
+    assert computed() == []
+    only.receive({"part": "panels", "content": {"kind": "start"}})
+    (first,) = computed()
+    asked = only.state["panels__tabs"][-1][1]
+    shown.panels.set_state({"_chosen": asked})
+    only.receive({"part": "panels", "content": {"kind": "start"}})
+    assert computed() == [first, asked]
+    for _ in range(20):
+        only.receive({"part": "panels", "content": {"kind": "start"}})
+    tabs = only.state["panels__tabs"]
+    assert computed() == [title for _, title, _ in tabs]
+    assert computed() == [json.loads(only.state[f"panels_{trait}"])["title"] for *_, trait in tabs]
+    shown.close()
+
+
+def test_values_reach_parts_and_come_from_them(trace: tv.Trace) -> None:
+    shown = tv.show_dashboard(trace)
+    shown.set_state({"timeline_group_by": "kind", "timeline__selection": {"events": [3]}})
+    assert shown.timeline.group_by == "kind"
+    assert shown.selection.index.tolist() == [3]
+    shown.timeline.group_by = "none"
+    assert shown.get_state()["timeline_group_by"] == "none"
+    shown.view = {"group_by": "device", "selection": [4]}
+    assert shown.get_state()["timeline__selection"] == {"events": [4]}
+    with pytest.raises(TraitError):
+        shown.set_state({"timeline_group_by": "nothing"})
+    assert shown.get_state()["timeline_group_by"] == "device"
+    # What only Python sets stays.
+    drawn = shown.timeline._drawn
+    shown.set_state({"timeline__drawn": b"other"})
+    assert shown.get_state()["timeline__drawn"] == drawn
+    shown.close()
