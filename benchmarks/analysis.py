@@ -39,7 +39,7 @@ from tfvis_nb.analysis import (
     transfer_matrix,
 )
 from tfvis_nb.analysis.events.activity import activity
-from tfvis_nb.display.tabs import tab, tab_names
+from tfvis_nb.display.tabs import parts, tab
 
 ANALYSES: dict[str, Callable[[Trace], object]] = {
     "activities": activity,
@@ -145,7 +145,7 @@ def _fresh(trace: Trace) -> Trace:
 
 
 def _tabs(trace: Trace) -> None:
-    for name in tab_names():
+    for _, name in parts(trace):
         tab(trace, name)
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import anywidget
 import comm
+import ipywidgets
 import pytest
 from traitlets import TraitError
 
@@ -45,7 +46,7 @@ class Sent(comm.base_comm.BaseComm):
         self.session.opened.append(self)
         super().__init__(**options)
 
-    def publish_msg(self, msg_type: str, data: Any = None, **_: Any) -> None:
+    def publish_msg(self, msg_type: str, data: Any = None, *_: Any, **__: Any) -> None:  # type: ignore[override]
         assert threading.current_thread() is self.session.thread
         if msg_type == "comm_open" or (data or {}).get("method") == "update":
             self.state |= data["state"]
@@ -56,11 +57,16 @@ class Sent(comm.base_comm.BaseComm):
         self.handle_msg({"content": {"data": data}, "buffers": []})
 
 
+def taken(widget: Any) -> None:
+    """Give a new widget a comm, as Shiny does."""
+    widget.comm = Sent(comm_id=uuid.uuid4().hex, data={"state": widget.get_state()})
+
+
 @pytest.fixture
 def session(monkeypatch: pytest.MonkeyPatch) -> Session:
     made = Session()
     monkeypatch.setattr(Sent, "session", made, raising=False)
-    monkeypatch.setattr(comm, "create_comm", lambda **options: Sent(comm_id=uuid.uuid4().hex, **options))
+    monkeypatch.setattr(ipywidgets.Widget, "_widget_construction_callback", taken)
     return made
 
 

@@ -92,7 +92,7 @@ def test_lists_of_ops_are_cut_where_there_is_no_room() -> None:
 @pytest.mark.parametrize("name", PARTS)
 def test_parts_without_contents_are_left_out(name: str) -> None:
     nothing = Trace(events.build({"start_ns": [], "duration_ns": []}))
-    assert (name in dict(map(reversed, parts(nothing)))) is (name == "Overview")
+    assert (name in [title for _, title in parts(nothing)]) is (name == "Overview")
     for block in in_json(tab(nothing, name))["blocks"]:
         assert block["cannot_say"]
         assert not block.get("rows")

@@ -11,6 +11,7 @@ from types import MappingProxyType
 from typing import Any
 
 import anywidget
+import ipywidgets
 import traitlets
 
 from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
@@ -43,6 +44,17 @@ class _Outlet:
 
 class PartOfWidget(anywidget.AnyWidget):
     """A widget that is shown as part of a `ComposedWidget`."""
+
+    comm: Any
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        # Shiny and marimo give each new widget, and the layout in it, a comm of theirs.
+        callback = ipywidgets.Widget._widget_construction_callback  # noqa: SLF001
+        ipywidgets.Widget.on_widget_constructed(None)
+        try:
+            super().__init__(*args, **options)
+        finally:
+            ipywidgets.Widget.on_widget_constructed(callback)
 
     def open(self) -> None:
         """Connect to the whole, once there is one, instead of the front end."""
@@ -130,7 +142,7 @@ class ComposedWidget(anywidget.AnyWidget):
 
     def _pass_message(self, _: Any, content: Any, buffers: Any) -> None:
         """Pass a message of the front end to a part."""
-        part = self._parts.get(content.get("part")) if isinstance(content, dict) else None
+        part = self._parts.get(str(content.get("part"))) if isinstance(content, dict) else None
         if part is not None:
             part._handle_custom_msg(content.get("content"), buffers)  # noqa: SLF001
 

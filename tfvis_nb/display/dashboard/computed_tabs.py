@@ -36,7 +36,7 @@ class ComputedTabs(anywidget.AnyWidget):
         _esm = widget_bundle("tabs.js")
 
     height = timeline_options.Height(HEIGHT).tag(sync=True)
-    _tabs = traitlets.List().tag(sync=True)
+    _tabs: traitlets.List[Any] = traitlets.List().tag(sync=True)
     """The title of the tab, the title and the trait of each part."""
     # `kept` for the next run of the cell.
     _chosen = traitlets.Unicode().tag(sync=True, kept=True)
