@@ -28,7 +28,7 @@ export async function mount(
   root.className = "tfv";
   root.dataset.theme = detectTheme(element);
   if (OWNS_PAGE) root.dataset.page = "";
-  if (around) root.dataset.side = "";
+  if (around) root.dataset.side = `${host.pair?.side}`;
   shadow.append(root);
   const keys = ownKeys(element, root, signal);
   const resize = () => (root.style.height = OWNS_PAGE ? "100%" : `${host.get("height")}px`);

@@ -37,7 +37,8 @@ class Dashboard:
         self.timeline = Timeline(timeline)
         self.panels = panels
         self.tabs = panels.get_by_role("tab")
-        self.ruler = timeline.get_by_role("img", name="Time axis")
+        # The lower one of two that are compared has none in sight.
+        self.ruler = timeline.get_by_role("img", name="Time axis", include_hidden=True)
 
     def wait(self) -> Dashboard:
         """Wait until the timeline is drawn and the tabs are there."""

@@ -2,8 +2,22 @@
 
 import type { Store } from "../../state/store";
 
-/** Have each search for what the other one searches for; selection, view and sizes go over their link. */
+/**
+ * Have each search for what the other one searches for, and the lower one show the lanes of the upper
+ * one's filter in its order; selection, view and sizes go over their link.
+ */
 export function followEachOther(stores: readonly Store[]): void {
+  const [upper, ...lower] = stores;
+  const filterOf = (store: Store) => store.host.get("lane_filter");
+  let filter = upper && filterOf(upper);
+  upper?.on(["layout"], () => {
+    const { byBusy } = upper.lanes;
+    for (const store of lower) {
+      if (filterOf(upper) !== filter) store.setOption("lane_filter", filterOf(upper));
+      if (store.lanes.byBusy !== byBusy) store.lanes.sortByBusy(byBusy);
+    }
+    filter = filterOf(upper);
+  });
   for (const store of stores)
     store.on(["search"], () => {
       for (const other of stores)

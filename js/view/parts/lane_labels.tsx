@@ -156,24 +156,28 @@ function LaneName({ label }: { label: string }) {
 export function LaneFilter({ store, actions }: { store: Store; actions: Actions }) {
   useTopics(store, ["layout"]);
   const filter = store.host.get("lane_filter");
+  // Two that are compared have one for both.
+  const isLower = store.host.pair?.side === 1;
   return (
     <>
-      <input
-        type="text"
-        aria-label="Filter lanes"
-        placeholder="Filter lanes"
-        title="Type to show only some lanes, for instance: worker 1 copy"
-        spellcheck={false}
-        value={filter}
-        onInput={(event) => store.setOption("lane_filter", event.currentTarget.value)}
-        onKeyDown={(event) => {
-          if (event.key !== "Escape") return;
-          store.setOption("lane_filter", "");
-          actions.focusLanes();
-          event.stopPropagation();
-        }}
-      />
-      {store.drawn.lanes.length >= MANY_LANES && (
+      {!isLower && (
+        <input
+          type="text"
+          aria-label="Filter lanes"
+          placeholder="Filter lanes"
+          title="Type to show only some lanes, for instance: worker 1 copy"
+          spellcheck={false}
+          value={filter}
+          onInput={(event) => store.setOption("lane_filter", event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key !== "Escape") return;
+            store.setOption("lane_filter", "");
+            actions.focusLanes();
+            event.stopPropagation();
+          }}
+        />
+      )}
+      {!isLower && store.drawn.lanes.length >= MANY_LANES && (
         <button
           type="button"
           class="sort"
