@@ -7,6 +7,7 @@ import gzip
 import html
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,21 @@ def test_both_share_a_link_and_an_extent(two: tuple[Trace, Trace]) -> None:
     spans = [int(trace.steps["duration_ns"].max()) for trace in two]
     assert {pair["extent"] for pair in pairs} == {max(spans)}
     assert tv.show_timeline(two[0]).get_state().get("_pair", {}) == {}
+
+
+@pytest.mark.parametrize("steps", [None, (0, 0)])
+def test_files_of_one_name_are_told_apart_by_folder(tmp_path: Path, steps: tuple[int, int] | None) -> None:
+    for folder in ("before", "after"):
+        (tmp_path / folder / "run").mkdir(parents=True)
+        shutil.copy(DATA / "local_mlp_step1.pb", tmp_path / folder / "run" / "step.pb")
+    paths = [tmp_path / folder / "run" / "step.pb" for folder in ("before", "after")]
+    shown = tv.show_comparison(str(paths[0]), paths[1], steps=steps)
+    assert [f"{name}/step.pb" in side.title for name, side in (("before", shown.a), ("after", shown.b))] == [
+        True,
+        True,
+    ]
+    assert tv.show_comparison(*paths, titles=("old", "new")).title == "old / new"
+    assert tv.show_comparison(paths[0], DATA / "local_mlp_step1.pb").title == "step.pb / local_mlp_step1.pb"
 
 
 def test_the_table_is_that_of_compare(two: tuple[Trace, Trace]) -> None:

@@ -1,6 +1,8 @@
 """Two traces, or two steps of one, as timelines above each other that move together."""
 
+import os
 from collections.abc import Collection, Iterable
+from pathlib import PurePath
 from typing import Any, Unpack
 
 import numpy as np
@@ -254,7 +256,8 @@ def show_comparison(
         then start at the left, no matter how far apart they were. To compare several steps of each side use
         `tfvis_nb.analysis.compare`.
     titles
-        Names of both sides; by default their traces' titles, and steps.
+        Names of both sides; by default their traces' titles, and steps. Files of one name are told apart by
+        their folders.
     **options
         As in `tfvis_nb.show_timeline`, for both: ``height``, ``group_by``, ``color_by``, ``lane_filter``.
 
@@ -281,7 +284,22 @@ def show_comparison(
     if b is None and steps is None:
         raise ValueError(Text("nothing_to_compare"))
     second = first if b is None else _source(b)
+    for side, folder in zip((first, second), _folders(a, b), strict=True):
+        if folder and isinstance(side, Trace):
+            side.title = f"{folder}/{side.title}"
     return Comparison(first, second, steps=_validate_steps(steps), titles=_named(titles), **options)
+
+
+def _folders(a: Any, b: Any) -> tuple[str, str]:
+    """Return for two files of one name the last folders of their paths that differ; else empty texts."""
+    if not all(isinstance(each, str | os.PathLike) for each in (a, b)):
+        return "", ""
+    first, second = (PurePath(os.fsdecode(each)) for each in (a, b))
+    if first.name == second.name:
+        for one, other in zip(reversed(first.parent.parts), reversed(second.parent.parts), strict=False):
+            if one != other:
+                return one, other
+    return "", ""
 
 
 def _source(given: Any) -> Side:
