@@ -35,13 +35,14 @@ PAGE = """
       - button "Close the details"
       - region "Annotations":
         - heading "Annotations (2)" [level=3]
-      - table "Time by op":
-        - rowgroup:
-          - row "Op Count Busy":
-            - columnheader "Busy":
-              - button "Busy"
-      - region "Idle time by cause":
-        - table "Idle time by cause"
+      - group:
+        - table "Time by op":
+          - rowgroup:
+            - row "Op Count Busy":
+              - columnheader "Busy":
+                - button "Busy"
+        - region "Idle time by cause":
+          - table "Idle time by cause"
     - group "Legend":
       - button "op"
 """
@@ -53,6 +54,8 @@ def timeline(exported: OpenExported, tmp_path: Path) -> Timeline:
 
 
 def test_names_and_roles(timeline: Timeline) -> None:
+    timeline.details.get_by_text("More figures").click()
+    timeline.root.get_by_role("group", name="Lanes").hover()
     expect(timeline.page.locator("body")).to_match_aria_snapshot(PAGE)
     expect(timeline.lanes).to_have_accessible_description(
         "Arrow keys go from event to event, ? lists all keys."

@@ -20,6 +20,14 @@ _SPREAD = (0.05, 0.95)
 _COLOURS = ("kernel", "op", "d2h", "transfer", "h2d", "collective", "input", "allocator")
 
 
+def cell_names(runs: Sequence[Summary]) -> list[str]:
+    """Return a name for the cell of each run: the title of its latest run, numbered where cells share one."""
+    latest = {(run.notebook, run.cell): run.title for run in runs}
+    names = unlike([shown(title or "cell", 40) for title in latest.values()])
+    of_cell = dict(zip(latest, names, strict=True))
+    return [of_cell[run.notebook, run.cell] for run in runs]
+
+
 def history_chart(runs: Sequence[Summary]) -> figure:
     """Return a chart of median step times by run number, with a line for each cell.
 
@@ -29,11 +37,10 @@ def history_chart(runs: Sequence[Summary]) -> figure:
 
     unit = time_unit(max(run.median_ns for run in runs))
     made = plot(f"Median step of each run ({unit.name})", height=240, from_0="y")
-    cells: dict[tuple[str, str], list[int]] = {}
-    for number, run in enumerate(runs):
-        cells.setdefault((run.notebook, run.cell), []).append(number)
-    names = unlike([shown(runs[numbers[-1]].title or "cell", 40) for numbers in cells.values()])
-    for index, (name, numbers) in enumerate(zip(names, cells.values(), strict=True)):
+    cells: dict[str, list[int]] = {}
+    for number, name in enumerate(cell_names(runs)):
+        cells.setdefault(name, []).append(number)
+    for index, (name, numbers) in enumerate(cells.items()):
         colour = coloured(_COLOURS[index % len(_COLOURS)])
         own = [runs[number] for number in numbers]
         ends = np.array([np.quantile(run.step_ns, _SPREAD) for run in own]) / unit.size

@@ -189,6 +189,8 @@ class History:
 
     def _readable(self) -> pd.DataFrame:
         """Return the table for display: columns of all runs, and those with a value in any run."""
+        from tfvis_nb.run_history.chart import cell_names
+
         table = self.table
         if why_not(table):
             return table
@@ -198,9 +200,8 @@ class History:
         shown = pd.DataFrame(
             {
                 "notebook": table["notebook"].map(lambda path: printable(path, 60)) if several else None,
-                "cell": table["cell"].map(lambda cell: printable(cell, 12)),
+                "cell": cell_names(self._runs),
                 "time": table["time"].dt.tz_convert(None).dt.strftime("%Y-%m-%d %H:%M UTC"),
-                "title": table["title"].map(lambda title: printable(title, 60)),
                 "median step": of_steps,
                 "change of typical steps": changes,
                 "spread between runs": (table["spread_ratio"] - 1).map(format_percent, na_action="ignore"),

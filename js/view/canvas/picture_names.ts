@@ -4,10 +4,8 @@ import { withoutControls } from "../../model/format/bidi";
 import { cutEnd, cutInside } from "../../model/format/shorten";
 import { write } from "./picture_texts";
 
-/**
- * The labels next to the lanes: their names, counts, peaks, and how far a task's clock can be trusted.
- */
-const NAMES = ["b", ".context", ".count", "small"].map((each) => `.labels ${each}`).join();
+/** The labels next to the lanes: their names and figures. */
+const NAMES = ["b", ".context", "small"].map((each) => `.labels ${each}`).join();
 
 /** Left of a name above the lanes, and right of it (CSS px). */
 const CORNER_PAD = 10;
@@ -37,7 +35,7 @@ export function drawLabels(
     pen.fillStyle = own.color;
     write(
       pen,
-      withoutControls(label.dataset.short ?? shownText(label)),
+      withoutControls(shownText(label)),
       box.left - frame.left,
       (box.top + box.bottom) / 2 - frame.top,
       Math.min(box.right, labels.right - 3) - box.left,
