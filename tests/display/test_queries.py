@@ -154,8 +154,8 @@ def test_statistics_are_those_of_the_selected_rows() -> None:
         for column, of_pandas in names.items():
             assert table.loc[grouped.index, column].tolist() == grouped[of_pandas].tolist()
         durations = rows["duration_ns"].groupby(labels)
-        for column, part in (("p50", 0.5), ("p99", 0.99)):
-            assert table.loc[grouped.index, column].to_numpy() == pytest.approx(durations.quantile(part))
+        for column, share in (("p50", 0.5), ("p99", 0.99)):
+            assert table.loc[grouped.index, column].to_numpy() == pytest.approx(durations.quantile(share))
         for label, own in durations:
             low, high = own.min(), own.max()
             place = (own - low) * BINS // max(high - low, 1)

@@ -87,13 +87,17 @@ export function RangeDetails({ store, actions, range }: { store: Store; actions:
       <div class="below-title">
         <span class="buttons">
           <AnnotateButton actions={actions} />
-          <button
-            type="button"
-            aria-pressed={store.tableOpen && !store.codeOpen}
-            onClick={() => store.setPanel({ tableOpen: !store.tableOpen || store.codeOpen, codeOpen: false })}
-          >
-            Table
-          </button>
+          {answer?.count !== 0 && (
+            <button
+              type="button"
+              aria-pressed={store.tableOpen && !store.codeOpen}
+              onClick={() =>
+                store.setPanel({ tableOpen: !store.tableOpen || store.codeOpen, codeOpen: false })
+              }
+            >
+              Table
+            </button>
+          )}
         </span>
       </div>
       <AnnotationList {...{ store, actions }} annotations={annotationsOf(store, range)} />

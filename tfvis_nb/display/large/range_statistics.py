@@ -98,7 +98,7 @@ def totals_in(spans: Spans, labels: Sequence[str] | pa.Array, start: float, end:
 
 def _self_times(spans: Spans, left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the time of each event in the range, without that of the events nested in it."""
-    own = np.maximum(right - left, 0).astype("f8")
+    own: np.ndarray = np.maximum(right - left, 0).astype("f8")
     rows = np.flatnonzero(spans.nests)
     if not len(rows):
         return own
@@ -119,7 +119,8 @@ def _quantile(duration: np.ndarray, first: np.ndarray, count: np.ndarray, part: 
     place = (count - 1) * part
     below = np.floor(place).astype("i8")
     low, high = duration[first + below], duration[first + np.minimum(below + 1, count - 1)]
-    return low + (high - low) * (place - below)
+    between: np.ndarray = low + (high - low) * (place - below)
+    return between
 
 
 def _rows(

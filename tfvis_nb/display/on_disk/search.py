@@ -67,9 +67,9 @@ def find(parts: Sequence[Part], places: Places, text: str, steps: Iterable[int] 
             masks.append(mask)
             own = np.flatnonzero(mask)
             if len(own):
-                times = (rows.column(name).to_numpy()[own] for name in ("start_ns", "duration_ns"))
+                start, duration = (rows.column(name).to_numpy()[own] for name in ("start_ns", "duration_ns"))
                 event = places.first_event[number] + part.first_of(group) + own
-                found.add(event, *times, rows.ranks(ranks, own))
+                found.add(event, start, duration, rows.ranks(ranks, own))
         every = np.concatenate(masks) if masks else np.zeros(part.described["events"], "?")
         bits.append(np.packbits(every))
     return found.all(

@@ -69,7 +69,7 @@ def totals(
         [np.zeros(0, "i8"), *(places.lane_of[number][each["lane"]] for number, each in found)]
     ).astype("i8")
     lanes_of = places.lanes.iloc[: len(places.lanes) - places.devices]
-    labels = {"op": shared.ops.all, "name": shared.names.all, "lane": lambda: lane_labels(lanes_of)}
+    labels = lane_labels(lanes_of) if by == "lane" else (shared.ops if by == "op" else shared.names).all()
     event = [places.first_event[number] + each["event"].astype("i8") for number, each in found]
     order = np.argsort(columns["start_ns"], kind="stable")
     spans = Spans(
@@ -81,4 +81,4 @@ def totals(
         lane=columns["lane"][order],
         nests=nesting_lanes(lanes_of)[columns["lane"]][order],
     )
-    return totals_in(spans, labels[by](), *ends)
+    return totals_in(spans, labels, *ends)
