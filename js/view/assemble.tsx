@@ -67,7 +67,7 @@ export function assemble(
     openMenu: () => openMenu(lanes, store),
     ...focusTargets(outer, lanes),
   });
-  if (hasTabs(store.host)) openForSelections(store);
+  if (HAS_PANELS && hasTabs(store.host)) openForSelections(store);
   const frame = new Frame(store, { root, minimap: find("minimap"), ruler: find("ruler"), lanes });
   renderParts(root, find, store, actions, isMac, !!around);
   if (OWNS_PAGE || store.host.fills) find("grip").remove();

@@ -61,11 +61,15 @@ def test_both_share_what_stands_around_them_and_all_is_in_sight(shown: Both) -> 
 
 
 def test_search_ruler_and_filter_are_of_both(shown: Both) -> None:
-    for role, name in (("textbox", "Search"), ("img", "Time axis"), ("textbox", "Filter lanes")):
-        expect(shown.around.get_by_role(role, name=name)).to_have_count(1)
+    for each in (
+        shown.around.get_by_role("textbox", name="Search"),
+        shown.around.get_by_role("img", name="Time axis"),
+        shown.around.get_by_role("textbox", name="Filter lanes"),
+    ):
+        expect(each).to_have_count(1)
     shown.around.get_by_role("textbox", name="Filter lanes").fill("stream")
-    for each in (shown.a, shown.b):
-        labels = each.timeline.host.get_by_role("group", name="Lanes")
+    for side in (shown.a, shown.b):
+        labels = side.timeline.host.get_by_role("group", name="Lanes")
         expect(labels).to_contain_text("stream")
         expect(labels).not_to_contain_text("copy")
     shown.around.get_by_role("textbox", name="Filter lanes").press("Escape")

@@ -46,7 +46,7 @@ class Sent(comm.base_comm.BaseComm):
         self.session.opened.append(self)
         super().__init__(**options)
 
-    def publish_msg(self, msg_type: str, data: Any = None, *_: Any, **__: Any) -> None:  # type: ignore[override]
+    def publish_msg(self, msg_type: str, data: Any = None, *_: Any, **__: Any) -> None:
         assert threading.current_thread() is self.session.thread
         if msg_type == "comm_open" or (data or {}).get("method") == "update":
             self.state |= data["state"]

@@ -33,7 +33,7 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
   const isWhole = store.step === null && !store.aligned;
   const card = isWhole ? overview : null;
   // Tabs have the rest, of all steps.
-  if (isWhole && hasTabs(store.host))
+  if (HAS_PANELS && isWhole && hasTabs(store.host))
     return (
       <>
         <PanelHeader store={store} title="Whole run" />

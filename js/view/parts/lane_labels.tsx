@@ -157,7 +157,7 @@ export function LaneFilter({ store, actions }: { store: Store; actions: Actions 
   useTopics(store, ["layout"]);
   const filter = store.host.get("lane_filter");
   // Two that are compared have one for both.
-  const isLower = store.host.pair?.side === 1;
+  const isLower = HAS_PANELS && store.host.pair?.side === 1;
   return (
     <>
       {!isLower && (
