@@ -89,7 +89,7 @@ function Table({
   const whole = rows.reduce((sum, row) => sum + row.total, 0);
   return (
     <section aria-label={title}>
-      <h3>{title === PATH ? "Time by activity" : title}</h3>
+      <h3>{title === PATH ? "By activity" : title}</h3>
       <table class="causes" aria-label={title}>
         <tbody>
           {rows.map(({ kind, total, longest }) => (

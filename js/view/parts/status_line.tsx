@@ -73,7 +73,7 @@ export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLi
             </span>
           ))}
         {stores.some(({ drawn }) => drawn.wait) && (
-          <span title="Waits: of a transfer for an earlier one, of a collective for its last rank, of a device for work that it started">
+          <span title="Time spent waiting">
             <i
               class="swatch"
               style={{
