@@ -23,8 +23,7 @@ type StatisticsColumn = "label" | "count" | "busy" | "total" | "self" | "mean" |
 export const NOTHING = "Nothing ran here.";
 const HINTS: Partial<Record<StatisticsColumn, string>> = {
   busy: "Time in which at least one of these events ran: an op and its kernels count once.",
-  total: "Sum of whole durations",
-  self: "Time in the range without nested calls",
+  self: "Without nested calls, in the range",
 };
 const SHORT: StatisticsColumn[] = ["label", "count", "busy"];
 const FULL: StatisticsColumn[] = ["label", "count", "total", "self", "mean", "p50", "p99", "max"];
@@ -129,16 +128,12 @@ function Durations({ row, marked }: { row: StatisticsRow; marked: number | null 
     const height = bins[index] && 1 + (11 * bins[index]) / most;
     return `M${index},12v-${height}h1v${height}z`;
   };
-  const spread = `${formatDuration(min)} to ${formatDuration(max)}`;
   return (
-    <svg
-      class="durations"
-      viewBox={`0 0 ${bins.length} 12`}
-      preserveAspectRatio="none"
-      role="img"
-      aria-label={`${spread}${marked === null ? "" : `, selected ${formatDuration(marked)}`}`}
-    >
-      <title>{spread}</title>
+    <svg class="durations" viewBox={`0 0 ${bins.length} 12`} preserveAspectRatio="none" role="img">
+      <title>
+        {formatDuration(min)} to {formatDuration(max)}
+        {marked !== null && `, selected ${formatDuration(marked)}`}
+      </title>
       <path d={[...bins.keys()].map(bar).join("")} />
       {at >= 0 && <path class="marked" d={bar(at)} />}
     </svg>
