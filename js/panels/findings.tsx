@@ -18,8 +18,8 @@ export function Findings({ block, publish }: { block: FindingsBlock; publish: (t
     <section class="block findings">
       {isEmpty && <h3>{block.nothing}</h3>}
       <ol>
-        {block.items.map((finding) => (
-          <Item key={finding.title} finding={finding} publish={publish} />
+        {block.items.map((finding, at) => (
+          <Item key={finding.title} finding={finding} isOpen={at === 0} publish={publish} />
         ))}
       </ol>
       <details class="measured" open={isEmpty}>
@@ -34,7 +34,13 @@ export function Findings({ block, publish }: { block: FindingsBlock; publish: (t
   );
 }
 
-function Item({ finding, publish }: { finding: Finding; publish: (told: LinkMessage) => void }) {
+interface ItemProps {
+  finding: Finding;
+  isOpen: boolean;
+  publish: (told: LinkMessage) => void;
+}
+
+function Item({ finding, isOpen, publish }: ItemProps) {
   const { level, title, text, advice, how, share, of, zoom, selects } = finding;
   return (
     <li data-level={level}>
@@ -46,8 +52,10 @@ function Item({ finding, publish }: { finding: Finding; publish: (told: LinkMess
         )}
         <span class="level">{level}</span>
       </span>
-      <div>
-        <h3>{title}</h3>
+      <details open={isOpen}>
+        <summary>
+          <h3>{title}</h3>
+        </summary>
         <p>{unbroken(text)}</p>
         {advice && <p class="advice">{unbroken(advice)}</p>}
         {zoom && (
@@ -61,7 +69,7 @@ function Item({ finding, publish }: { finding: Finding; publish: (told: LinkMess
           </button>
         )}
         <HowMeasured text={how} />
-      </div>
+      </details>
     </li>
   );
 }

@@ -217,7 +217,10 @@ function OneBlock({ host, block, isShown, step, inRange, events, publish }: Bloc
     return (
       <section class="block overview-block">
         <StepCard card={block} />
-        <OverviewLines lines={block.lines} />
+        <details class="more-figures">
+          <summary>More figures</summary>
+          <OverviewLines lines={block.lines} />
+        </details>
       </section>
     );
   return <Findings block={block} publish={publish} />;

@@ -121,7 +121,7 @@ function DescribedStep({ store, figures, busyName, hovered, show }: DescribedSte
 
 /** The ratio of a time to the median; empty without a median. */
 function ratioText(ns: number, median: number): string {
-  return median > 0 ? `${formatRatio(ns / median)} × median of all` : "";
+  return median > 0 ? `${formatRatio(ns / median)} × median` : "";
 }
 
 /** The width of an element, kept up to date; 0 before it is known. */
