@@ -97,8 +97,8 @@ def test_calls_of_jax_that_compile_are_traced_again_after_the_first_call() -> No
     samples = [{"time_ns": at, "file": "a.py", "line": line} for at, line in ((310, 4), (345, 4), (380, 9))]
     sampled = trace_of(*sorted(rows, key=lambda row: row[1]))
     sampled.metadata[PYTHON_SAMPLES] = table_of(PYTHON_SAMPLES, samples)
-    text = sampled.findings.set_index("kind")["text"]["retracing"]
-    assert "a.py:4 runs in 100 % of the samples" in text
+    how = sampled.findings.set_index("kind")["how"]["retracing"]
+    assert "a.py:4 runs in 100 % of the samples" in how
 
 
 def test_a_first_call_that_creates_variables_traces_twice_and_not_again() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -67,7 +68,7 @@ def test_a_gpu_behind_the_host_is_busy_in_steps_of_its_work() -> None:
     found = trace.overview
     assert found["steps"]["median_ns"] == found["steps"]["interval_ns"] == 12_000_000
     assert found["devices"][0]["busy_share"] == pytest.approx(96 / 96.5)
-    assert str(found).count("from start to start") == 0
+    assert "Start to start" not in str(found)
 
 
 def test_pauses_between_steps_are_in_the_interval_only() -> None:
@@ -81,7 +82,7 @@ def test_pauses_between_steps_are_in_the_interval_only() -> None:
         "sum_ns": 30,
     }
     assert trace.overview["outside"]["between_ns"] == 10
-    assert "15 ns from start to start" in str(trace.overview)
+    assert re.search(r"Start to start +15 ns", str(trace.overview))
 
 
 def test_the_median_of_two_steps_is_their_mean() -> None:

@@ -88,12 +88,15 @@ def test_bars_and_values(exported: OpenExported, tmp_path: Path) -> None:
     # Folded like other lanes, and in a group of their own.
     calls = root.get_by_role("button", name="calls, 13 bars")
     rows = root.get_by_role("button", name="13 rows of calls")
+    # What folds a lane shows under the pointer.
+    calls.hover()
     expect(rows).to_have_attribute("aria-expanded", "false")
     box = calls.bounding_box()
     assert box
     page.mouse.move(lanes["x"] + 50, box["y"] + 10)
     timeline.lanes.focus()
     page.keyboard.press("z")
+    calls.hover()
     expect(rows).to_have_attribute("aria-expanded", "true")
     rows.click()
     expect(rows).to_have_attribute("aria-expanded", "false")

@@ -79,7 +79,7 @@ def test_its_trace_is_within_limits_and_a_slowed_copy_is_worse(
     assert tfvis_nb(["check", str(tmp_path / "demo.parquet"), *limits]) == 0
     for seed, (name, factor) in enumerate({"base": 1.0, "equal": 1.0, "slower": 1.3}.items()):
         repeated(trace, 20, seed, factor).to_parquet(tmp_path / f"{name}.parquet")
-    base = ["--against", str(tmp_path / "base.parquet"), "--format", "json"]
+    base = ["--against", str(tmp_path / "base.parquet"), "--worse", "step_ms=20%", "--format", "json"]
     assert tfvis_nb(["check", str(tmp_path / "equal.parquet"), *base]) == 0
     capsys.readouterr()
     assert tfvis_nb(["check", str(tmp_path / "slower.parquet"), *base]) == 1

@@ -132,7 +132,9 @@ def test_ranks_of_one_job_wait_for_each_other(as_list: bool) -> None:
     waited = ranks[ranks["task"] == WORKER.format(0)]["waited_ns"]
     assert waited.tolist() == [15_000_000] * 3
     assert trace.findings["id"].tolist()[0] == "straggler.collective"
-    assert "Worker 1 is last at 3 of 3" in trace.findings["text"][0]
+    figures = trace.findings["figures"][0]
+    assert trace.findings["title"][0].startswith("Worker 1 ")
+    assert "last at 3 of 3" in trace.findings["text"][0], figures
     assert figures_of(trace.notes, "steps_by_marks") == [{"marks": 3}]
 
 

@@ -293,5 +293,5 @@ def test_finding_names_what_runs_between_steps() -> None:
     code = test_finding_names_what_runs_between_steps.__code__
     assert finding["level"] == "problem"
     assert f"{HERE}:{code.co_firstlineno + 6} in {code.co_name} runs in" in finding["text"]
-    assert "garbage collector" in finding["text"]
+    assert "garbage collector" in finding["text"] + finding["how"]
     assert len(held) == 300_000

@@ -220,7 +220,10 @@ class Walker:
     def _check(self, gesture: Gesture, before: dict[str, Any], click: dict[str, Any] | None) -> None:
         self._check_surroundings(gesture)
         if click and click["lanes"] and gesture.do in ("click", "anywhere"):
-            self._holds("a click changes the selection only", before, "axis", "lanes", "steps", "place")
+            # Details that a click opens may make the timeline higher, with more lanes at its end.
+            both = min(len(before["lanes"]), len(self.now["lanes"]))
+            parts = {**before, "lanes": before["lanes"][:both] + self.now["lanes"][both:]}
+            self._holds("a click changes the selection only", parts, "axis", "lanes", "steps", "place")
         # Other steps have other bounds, and dates are another text of the same times.
         scale = (self.now["steps"], len(self.now["axis"].split("-")))
         is_same_scale = scale == self._scale

@@ -62,11 +62,11 @@ def node_facts(trace: Trace, events: pd.DataFrame) -> tuple[np.ndarray, list[pa.
                     continue
             of_key[wanted[node.name]] = facts.setdefault(told, len(facts))
     # Nodes of which only a cost graph knows.
-    for row in np.flatnonzero(of_key[same] < 0).tolist() if estimates else ():
-        if cost[row] and of_key[same[row]] < 0 and text_bytes < _MOST_TEXT_BYTES:
-            text_bytes += len(cost[row])
-            told = (*[""] * (len(OF_GRAPHS) - 1), cost[row], *[""] * len(OF_PROGRAMS))
-            of_key[same[row]] = facts.setdefault(told, len(facts))
+    for known in np.flatnonzero(of_key[same] < 0).tolist() if estimates else ():
+        if cost[known] and of_key[same[known]] < 0 and text_bytes < _MOST_TEXT_BYTES:
+            text_bytes += len(cost[known])
+            told = (*[""] * (len(OF_GRAPHS) - 1), cost[known], *[""] * len(OF_PROGRAMS))
+            of_key[same[known]] = facts.setdefault(told, len(facts))
     index[rows] = of_key[same]
     _add_instructions(trace, events, index, facts)
     columns = zip(*facts, strict=True) if facts else [()] * len(FACTS)
