@@ -136,7 +136,7 @@ def _are_chosen(numbers: np.ndarray, steps: Any) -> np.ndarray:
 
 def _step(value: Any) -> int:
     try:
-        if not isinstance(value, bool | np.bool):
+        if not isinstance(value, bool | np.bool_):
             return operator.index(value)
     except TypeError:
         pass
