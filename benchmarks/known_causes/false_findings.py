@@ -32,7 +32,7 @@ class Run(NamedTuple):
 
 
 def false_findings(program: Program, runs: Mapping[str, Sequence[Run]]) -> Iterator[str]:
-    """Name what is false in the findings about the recordings of both variants.
+    """List false statements in the findings about the recordings of both variants.
 
     - a problem that is neither planted there nor true beside it (`Program.also`);
     - a share or a gain below 0 or above 1;

@@ -37,7 +37,7 @@ class Claim(NamedTuple):
     """What a comparison of two recordings claims about their steps, or about their loops if that is more."""
 
     ratio: float
-    """Typical step of the second / of the first; of loops if these are what a user is told about."""
+    """Typical step of the second / of the first; of loops if the comparison reports loops."""
     enough: bool
     """Whether both recordings have steps of one kind, and enough to be apart by more than chance."""
     differ: bool

@@ -173,7 +173,7 @@ def test_sampled_line_is_named_unless_it_calls_the_step(waiting: int, *, reporte
         assert "train.py:31 in log runs in 100 % of the samples" in texts["host_compute"]
 
 
-def test_longest_step_is_one_of_those_after_a_first_step_set_apart() -> None:
+def test_slow_steps_leave_out_a_first_step_set_apart() -> None:
     columns = {
         "start_ns": [0, 300, 400],
         "duration_ns": [300, 100, 110],

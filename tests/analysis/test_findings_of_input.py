@@ -266,7 +266,7 @@ def test_advice_names_what_the_pipeline_lacks(stages: list[str], advised: set[st
     assert "num_parallel_calls=" not in faster_input({**recorded(trace), "bottleneck": {"parallelism": 2}})
 
 
-def test_part_of_the_pipeline_below_a_tenth_of_the_wait_is_not_named() -> None:
+def test_input_bound_names_no_part_below_a_tenth_of_the_wait() -> None:
     def text(read_ms: int) -> str:
         rows = [
             ("op", "IteratorGetNext", "ops", 0, 90),

@@ -185,7 +185,7 @@ def test_nothing_is_predicted_for_lateness_without_events() -> None:
     assert unrecorded["share"] == recorded["share"]
 
 
-def test_work_that_is_far_shorter_than_the_lateness_is_no_reason_of_it() -> None:
+def test_straggler_gives_no_work_far_below_its_lateness() -> None:
     for work_ms, more in ((2, False), (80, True)):
         rows = [("worker 0", "op", "work", 0, 1), ("worker 0", "collective", "sum", 1, 100)]
         rows.append(("worker 1", "op", "work", 80 - work_ms, work_ms))

@@ -78,39 +78,35 @@ def test_a_colleague_sees_the_view_of_the_sender(exported: OpenExported, tmp_pat
     assert 2_000_000 < view["start"] < view["end"] < 3_000_000
 
 
-def mostly_empty() -> Trace:
-    """A second of work in 46 seconds."""
-    ms = [0, *range(9_000, 10_000, 100), 46_000]
-    columns = {
-        "start_ns": [1_700_000_000_000_000_000 + at * 1_000_000 for at in ms],
-        "duration_ns": [0, *[100_000_000] * (len(ms) - 2), 0],
-        "kind": ["op"] * len(ms),
+def host_ops(spans_ms: list[tuple[int, int]], **columns: Any) -> Trace:
+    """Return a trace of host ops, each with a start and a length."""
+    times = {
+        "start_ns": [1_700_000_000_000_000_000 + start * 1_000_000 for start, _ in spans_ms],
+        "duration_ns": [length * 1_000_000 for _, length in spans_ms],
+        "kind": ["op"] * len(spans_ms),
     }
-    return Trace(events.build(columns))
+    return Trace(events.build({**times, **columns}))
+
+
+def mostly_empty() -> Trace:
+    """Return a second of work in 46 seconds."""
+    second = [(start, 100) for start in range(9_000, 10_000, 100)]
+    return host_ops([(0, 0), *second, (46_000, 0)])
 
 
 def test_a_mostly_empty_timeline_opens_at_its_activity(exported: OpenExported, tmp_path: Path) -> None:
-    timeline = exported(mostly_empty().to_html(tmp_path / "page.html")).wait()
+    trace = mostly_empty()
+    timeline = exported(trace.to_html(tmp_path / "page.html")).wait()
     expect_times(timeline, "+8.950 s", "+10.050 s")
     timeline.lanes.focus()
     timeline.page.keyboard.press("0")
     expect_times(timeline, "\u2212460 ms", "+46.46 s")
 
 
-def after_compiling() -> Trace:
-    """Three steps after one that compiles, which takes ten times as long."""
-    ms = [(0, 1000), (1000, 100), (1100, 100), (1200, 100)]
-    columns = {
-        "start_ns": [1_700_000_000_000_000_000 + start * 1_000_000 for start, _ in ms],
-        "duration_ns": [length * 1_000_000 for _, length in ms],
-        "step": range(len(ms)),
-        "kind": ["op"] * len(ms),
-    }
-    return Trace(events.build(columns))
-
-
 def test_a_timeline_opens_at_its_typical_steps(exported: OpenExported, tmp_path: Path) -> None:
-    timeline = exported(after_compiling().to_html(tmp_path / "page.html")).wait()
+    compiling, *typical = (0, 1000), (1000, 100), (1100, 100), (1200, 100)
+    trace = host_ops([compiling, *typical], step=range(4))
+    timeline = exported(trace.to_html(tmp_path / "page.html")).wait()
     expect_times(timeline, "+983.0 ms", "+1.3130 s")
     timeline.lanes.focus()
     timeline.page.keyboard.press("0")

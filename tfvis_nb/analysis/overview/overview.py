@@ -13,10 +13,11 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.communication.phases import horovod_phases
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.events.step_devices import step_devices
-from tfvis_nb.analysis.findings.clocks import uncertain_clocks
+from tfvis_nb.analysis.findings.clocks import clocks_sentence, uncertain_clocks
+from tfvis_nb.analysis.findings.launch_bound import tracing_sentence
+from tfvis_nb.analysis.findings.table import OVERLAP, overlap
 from tfvis_nb.analysis.idle.device_idle import device_idle
 from tfvis_nb.analysis.memory.memory_usage import memory_peaks
-from tfvis_nb.analysis.overview.certainty import certainty
 from tfvis_nb.analysis.overview.headline import headline
 from tfvis_nb.analysis.overview.lines import as_html, as_text
 from tfvis_nb.analysis.steps.breakdown import PARTS
@@ -30,6 +31,7 @@ from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import is_undivided
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
     "headline": "A sentence: how busy the devices were, and the first problem or what they waited for most.",
@@ -147,7 +149,7 @@ def overview(trace: Trace) -> Overview:
         "top_ops": _top_ops(trace),
         "top_lines": _top_lines(trace),
         "memory": _memory(trace),
-        "certainty": certainty(trace, None if middle is None else _length(trace, middle)),
+        "certainty": _certainty(trace, None if middle is None else _length(trace, middle)),
         "notes": [str(note) for note in trace.notes],
     }
     return Overview(facts | {"headline": printable(headline(trace, facts), _LONGEST)})
@@ -286,3 +288,30 @@ def _memory(trace: Trace) -> list[dict[str, Any]]:
         }
         for _, row in most.iterrows()
     ]
+
+
+def _certainty(trace: Trace, step_ns: float | None) -> list[str]:
+    """Return a sentence for each doubt about the figures, and one that lists what was not recorded.
+
+    `step_ns` is the length of a typical step, with which the difference of clocks is compared.
+    """
+    found = trace.findings["figures"].tolist()
+    ends = next((figures["ends_ns"] for figures in found if figures.get("ends_ns") is not None), None)
+    sentences = [
+        "" if step_ns is None else clocks_sentence(uncertain_clocks(trace, step_ns), ends),
+        next((tracing_sentence(figures) for figures in found if "tracing_share" in figures), ""),
+        OVERLAP if overlap(trace.findings) else "",
+        _not_recorded(trace),
+    ]
+    return [sentence for sentence in sentences if sentence]
+
+
+def _not_recorded(trace: Trace) -> str:
+    missing = {
+        "lacks_memory": trace.memory.empty and trace.counters.empty,
+        "lacks_input": bool(why_not(trace.input_pipeline)),
+        "lacks_graphs": not len(trace.graphs),
+        "lacks_lines": bool(why_not(trace.source_lines)),
+    }
+    what = "; ".join(str(Text(key)) for key, is_missing in missing.items() if is_missing)
+    return str(Text("certainty_not_recorded", what=what)) if what else ""

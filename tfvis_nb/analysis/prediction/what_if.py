@@ -15,9 +15,7 @@ from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.critical_path.dependency_table import KIND, Dependencies
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.prediction.changed_events import OF_OPS, SELECTORS, names_of, work_of
-from tfvis_nb.analysis.prediction.gpu_speed import gpu_factors
-from tfvis_nb.analysis.prediction.interpreter import without_lock_waits
-from tfvis_nb.analysis.prediction.on_time import early_factors
+from tfvis_nb.analysis.prediction.factors import early_factors, gpu_factors, without_lock_waits
 from tfvis_nb.analysis.prediction.predicted import Predicted, predicted_trace
 from tfvis_nb.analysis.prediction.replay import Altered, no_change, replay
 from tfvis_nb.analysis.prediction.trust import MOST_DRIFT, doubt

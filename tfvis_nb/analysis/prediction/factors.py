@@ -1,0 +1,160 @@
+"""Factors of each event's own time: on a faster GPU, on time, or without waits for Python's lock."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.communication.stragglers import stragglers
+from tfvis_nb.analysis.critical_path.backtrack import backtracker
+from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
+from tfvis_nb.analysis.hardware.ceilings import ceilings
+from tfvis_nb.analysis.hardware.op_work import op_work
+from tfvis_nb.analysis.prediction.replay import no_change, replay
+from tfvis_nb.core.categories import beginning, containing, is_kind
+from tfvis_nb.core.intervals import union
+from tfvis_nb.core.labels import shown_task
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.texts import Text
+
+_SWITCH = 5_000_000
+"""A thread that runs Python hands the lock over when another one has waited this long (ns): the default of
+`sys.setswitchinterval` in CPython 3.2 to 3.14."""
+
+_HOLDS = re.compile(r"(?:Eager)?PyFunc")
+_PYTHON = re.compile(r"python")
+
+
+def gpu_factors(trace: Trace, chosen: np.ndarray, name: str) -> np.ndarray:
+    """Return factors for all events (float64) with which chosen CPU ops run at the speed of a GPU.
+
+    The factor of an op is that of its type: the mean kernel time per run on the trace's GPUs / the mean
+    duration on the CPU. If the type never runs on a GPU, it is the minimum time that the GPU needs for the
+    op's operations and bytes / its duration.
+
+    Raises
+    ------
+    ValueError
+        If none of the chosen events is a CPU op, or the GPU speed of one is unknown.
+    """
+    events = trace.events
+    launching = trace.edges["source"][trace.edges["kind"] == "launch"].to_numpy(np.int64)
+    on_cpu = chosen & is_kind(events, "op") & (activity(trace) == NUMBER["host_compute"])
+    on_cpu[launching] = False
+    rows = np.flatnonzero(on_cpu)
+    if not len(rows):
+        raise ValueError(Text("nothing_on_cpu", name=name))
+    op = events["op"].astype(object).fillna("").iloc[rows].to_numpy()
+    duration = pd.Series(events["duration_ns"].to_numpy(np.float64)[rows]).clip(lower=1)
+    on_gpu = pd.Series(op).map(_recorded(trace))
+    factor = on_gpu / duration.groupby(op).transform("mean")
+    factor = factor.fillna((pd.Series(rows).map(_bounds(trace)) / duration).clip(upper=1))
+    if factor.isna().any():
+        raise ValueError(Text("gpu_speed_unknown", op=op[factor.isna().to_numpy()][0]))
+    found = np.ones(len(events))
+    found[rows] = factor
+    return found
+
+
+def _recorded(trace: Trace) -> pd.Series:
+    """Return the mean kernel time per run of each op type on GPUs, in ns."""
+    events = trace.events
+    computes = activity(trace) == NUMBER["device_compute"]
+    called = is_kind(events, "op") & accelerators(events)
+    op = events["op"].astype(object).fillna("")
+    spent = events["duration_ns"][computes].groupby(op[computes]).sum().astype("float64")
+    runs = op[called].value_counts().reindex(spent.index).fillna(op[computes].value_counts())
+    mean: pd.Series = (spent / runs).drop("", errors="ignore")
+    return mean
+
+
+def _bounds(trace: Trace) -> pd.Series:
+    """Return the minimum time that a GPU needs for each op with known work, in ns, by event."""
+    work = op_work(trace).set_index("event")
+    for device in trace.devices["device"]:
+        rates, bandwidth = ceilings(trace, str(device))
+        if not rates or np.isnan(bandwidth):
+            continue
+        of_type = {kind: rate.flops for rate in reversed(rates) for kind in rate.types}
+        # Ops without a type do not use floats.
+        flops = work["flops"] / work["type"].map(of_type).fillna(rates[0].flops)
+        return (work["bytes"] / bandwidth).clip(lower=flops) * 1e9
+    return pd.Series(dtype="float64")
+
+
+def early_factors(trace: Trace, task: str) -> np.ndarray:
+    """Return the factor of each event with which the task arrives together with the last of the others.
+
+    Not all time before a task arrives is its own work, so the effect of a first guess determines the rest.
+    """
+    late = stragglers(trace)
+    late = late[(late["task"].astype(str) == task).to_numpy()]
+    if late.empty or task not in trace.events["task"].cat.categories:
+        raise ValueError(Text("not_at_barriers", task=shown_task(task)))
+    worst = late.loc[late.groupby("step")["sole_wait_ns"].idxmax()].set_index("step")
+    first = trace.steps.set_index("step")["start_ns"].reindex(worst.index)
+    times, lag_target = backtracker(trace).times, backtracker(trace).dependencies.target
+    step = pd.Series(times.step)
+    own = (trace.events["task"].astype(str) == task).to_numpy()
+    own = own & (step.map(worst["arrived_ns"]) > times.start).to_numpy()
+    event, arrived = (worst[name].to_numpy(np.int64) for name in ("event", "arrived_ns"))
+    factors = 1 - (worst["sole_wait_ns"] / (arrived - first).clip(lower=1)).clip(0, 1)
+
+    def early() -> np.ndarray:
+        return np.where(own, step.map(factors).fillna(1.0), 1.0)
+
+    factor = early()
+    guess = replay(trace, no_change(trace)._replace(factor=factor, lag_factor=factor[lag_target]))
+    side = np.where(arrived == times.start[event], guess.start[event], guess.end[event])
+    gained = arrived - int(times.start[0]) - side
+    # What earlier steps gain moves this one as a whole.
+    begins = pd.DataFrame(
+        {"recorded": times.start - int(times.start[0]), "guess": guess.start, "step": times.step}
+    )
+    begins = begins[times.counts].groupby("step").min().reindex(worst.index)
+    gained = (gained - (begins["recorded"] - begins["guess"]).to_numpy()).clip(1)
+    factors = (1 - (1 - factors) * worst["sole_wait_ns"] / gained).clip(0, 1)
+    return early()
+
+
+def without_lock_waits(trace: Trace, removed: np.ndarray) -> np.ndarray:
+    """Return the factor of each event's own work (float64) if removed work leaves the interpreter to others.
+
+    A thread that returns to Python while another one runs Python waits for 5 ms, and the trace has no event
+    for that. So of each stretch of work of a thread of Python, whole multiples of that are waits if removed
+    Python runs on another thread for at least half of it.
+    """
+    times, table = backtracker(trace).times, backtracker(trace).dependencies
+    events, found = trace.events, np.ones(len(removed))
+    holds = np.flatnonzero(removed & times.thread & beginning(events["op"], _HOLDS))
+    may_wait = times.thread & ~removed & containing(events["lane"], _PYTHON)
+    if not len(holds) or not may_wait.any():
+        return found
+    held = union(np.zeros(len(holds), np.int64), times.start[holds], times.end[holds])
+    rows = np.flatnonzero(may_wait)
+    event = np.concatenate([rows, table.source, table.target, rows])
+    time = np.concatenate([times.start[rows], table.released_at, table.satisfied_at, times.end[rows]])
+    # Until a dependency is satisfied, its target has no work.
+    works = np.repeat([True, True, False, True], [len(rows), len(table.source), len(table.target), len(rows)])
+    order = np.lexsort((np.arange(len(time)), time, event))
+    order = order[may_wait[event[order]]]
+    event, time, works = event[order], time[order], works[order]
+    own = np.append(False, (event[1:] == event[:-1]) & works[1:])
+    start, end, event = time[np.flatnonzero(own) - 1], time[own], event[own]
+    length = end - start
+    during = _covered(held.start, held.end, end) - _covered(held.start, held.end, start)
+    waited = np.where(2 * during >= length, length // _SWITCH * _SWITCH, 0)
+    total, lost = (np.bincount(event, part, len(found)) for part in (length, waited))
+    found[lost > 0] -= (lost / np.maximum(total, 1))[lost > 0]
+    return found
+
+
+def _covered(start: np.ndarray, end: np.ndarray, until: np.ndarray) -> np.ndarray:
+    """Return how long intervals, ordered and apart, cover the time until each of some times (ns)."""
+    done = np.append(0, np.cumsum(end - start))
+    before = np.searchsorted(start, until, "right")
+    open_ns = np.where(before > 0, np.maximum(end[before - 1] - until, 0), 0)
+    covered: np.ndarray = done[before] - open_ns
+    return covered
