@@ -3,12 +3,12 @@
 import { nameOf } from "../model/lanes/event_text";
 import type { LaneItem } from "../model/lanes/layout";
 import { nextInLane, verticalNeighbour } from "../model/lanes/neighbours";
-import { nextPlace } from "../model/search/search";
+import { knownCount, matchAt } from "../model/search/search";
 import type { Place } from "../model/wire/code";
 import { type Edge, STRONGEST_FIRST } from "../model/wire/dataflow";
 import { dimOthers, eventsOfLine, whyNoCode } from "../state/code";
 import { LOADING, whyNoGraph } from "../state/graph";
-import { foundBars, placeOfSelected, selectBar } from "../state/own_tracks";
+import { searchResults, selectBar } from "../state/own_tracks";
 import { addressOfView, whyNoLink } from "../state/view_link";
 import { whyNoDate } from "../state/wall_clock";
 import { Annotating } from "./annotating";
@@ -44,22 +44,14 @@ export class Actions extends Annotating {
       store.on(["search"], () => this.nextMatch(direction), this.#looking.signal);
     }
     if (!store.matches) return;
-    const { ids, first } = store.matches;
-    // Own bars come after the events.
-    const bars = foundBars(store);
-    const all = ids.length + bars.length;
+    const { bars, bar, place } = searchResults(store);
+    const events = knownCount(store.matches);
+    const all = events + bars.length;
     if (!all) return;
-    const bar = placeOfSelected(store, bars);
-    // By event id, because the last match visited may not be in the browser yet.
-    const selection = store.host.get("selection");
-    const last = selection && "events" in selection ? selection.events[0] : undefined;
-    const next =
-      bar < 0
-        ? nextPlace(ids, last ?? (direction > 0 ? first - 1 : undefined), direction)
-        : ids.length + bar + direction;
-    const place = (next + all) % all;
-    if (place < ids.length) this.visitEvent(ids[place]);
-    else selectBar(store, bars[place - ids.length].track, bars[place - ids.length].at);
+    const at = bar < 0 ? place : events + bar;
+    const next = at < 0 && direction < 0 ? all - 1 : (at + direction + all) % all;
+    if (next < events) this.visitEvent(matchAt(store.matches, next));
+    else selectBar(store, bars[next - events].track, bars[next - events].at);
   }
 
   /** The previous or next event of the same lane. */

@@ -7,9 +7,9 @@ export interface KernelSearch {
   step: number | null;
   /** Null until the answer comes. */
   ids: Uint32Array | null;
-  found: Pick<Matches, "count" | "total" | "busy" | "longest" | "first" | "span">;
+  found: Pick<Matches, "count" | "total" | "busy" | "longest" | "span">;
   /** Which entries of the outline stand for something found. */
   isMatch: Uint8Array;
 }
 
-export const NOTHING = { count: 0, total: 0, busy: 0, longest: [], first: -1 };
+export const NOTHING = { count: 0, total: 0, busy: 0, longest: [] };

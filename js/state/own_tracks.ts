@@ -2,6 +2,7 @@
 
 import { ROW_HEIGHT } from "../model/lanes/layout";
 import { barTop, OWN_TRACKS } from "../model/lanes/tracks";
+import { placeOf } from "../model/search/search";
 import type { Viewport } from "../model/viewport";
 import { barsWith, type OwnBar, type OwnBars, ownTracks } from "../model/wire/own_tracks";
 import type { Store } from "./store";
@@ -52,8 +53,13 @@ export function selectedBar({ ownBar, range }: Store): OwnBar | null {
   return start === range.start && end === range.end ? ownBar : null;
 }
 
-/** Which of `bars` is the selected one; -1 for none. */
-export function placeOfSelected(store: Store, bars: readonly OwnBar[]): number {
+/** The bars that the search finds, which come after its events, and the places of the selected bar or event; -1 for none. */
+export function searchResults(store: Store): { bars: OwnBar[]; bar: number; place: number } {
+  const bars = foundBars(store);
   const chosen = selectedBar(store);
-  return bars.findIndex(({ track, at }) => track === chosen?.track && at === chosen.at);
+  const bar = bars.findIndex(({ track, at }) => track === chosen?.track && at === chosen.at);
+  // By event id, because the last match visited may not be in the browser yet.
+  const selection = store.host.get("selection");
+  const event = selection && "events" in selection ? selection.events[0] : -1;
+  return { bars, bar, place: store.matches ? placeOf(store.matches, event) : -1 };
 }

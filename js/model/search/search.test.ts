@@ -4,7 +4,7 @@ import type { Drawn } from "../types";
 import type { Details } from "../wire/details";
 import { type Made, makeDrawn, makeLane, makeStrings, randomNumbers } from "../wire/testing/synthetic";
 import { parseQuery, unknownFilters } from "./query";
-import { nextPlace, search } from "./search";
+import { type Found, knownCount, matchAt, placeOf, search } from "./search";
 
 const made: Made[] = [
   { start: 0, duration: 5e6, name: "tower/MatMul", op: "MatMul", lane: 0 },
@@ -69,14 +69,18 @@ describe("search", () => {
   });
 });
 
-describe("nextPlace", () => {
-  it("is beyond the matches at both ends, and known even from an event that does not match", () => {
-    const ids = Uint32Array.of(2, 5, 9);
-    expect([0, 2, 4, 5, 9, 11].map((id) => nextPlace(ids, id, 1))).toEqual([0, 1, 1, 2, 3, 3]);
-    expect([0, 2, 4, 5, 9, 11].map((id) => nextPlace(ids, id, -1))).toEqual([-1, -1, 0, 0, 1, 2]);
-    expect([nextPlace(ids, undefined, 1), nextPlace(ids, undefined, -1)]).toEqual([0, -1]);
-  });
+it("goes through the listed matches first, then through the others by start", () => {
+  // Of very many matches only the first ids are known.
+  const longest = [7, 2, 30].map((event) => ({ event }) as Found);
+  const matches = { ids: Uint32Array.of(1, 2, 5, 7, 9), longest };
+  const order = [7, 2, 30, 1, 5, 9];
+  expect(knownCount(matches)).toBe(6);
+  expect(order.map((_, place) => matchAt(matches, place))).toEqual(order);
+  expect(order.map((event) => placeOf(matches, event))).toEqual([0, 1, 2, 3, 4, 5]);
+  expect([0, 6, 31, -1].map((event) => placeOf(matches, event))).toEqual([-1, -1, -1, -1]);
+});
 
+describe("search", () => {
   it("finds events on the critical path, once that is known", () => {
     const onPath = { waiting: { onPath: () => Uint8Array.of(1, 0, 1, 0) } } as unknown as Details;
     const strings = {

@@ -1,7 +1,7 @@
 /** Finds events by text and duration; each text is looked at once, not once an event. */
 
 import { laneSearchText } from "../lanes/labels";
-import { firstAbove, firstAtLeast } from "../lod/bisect";
+import { firstAtLeast } from "../lod/bisect";
 import { categoryLabel } from "../paint/palette";
 import type { Drawn } from "../types";
 import type { DetailsView } from "../wire/details";
@@ -29,9 +29,8 @@ export interface Matches {
   /** Their summed durations, and how long at least one of them runs (ns), where that is known. */
   total: number;
   busy: number | null;
-  /** The longest of those that fit best, and the first of these (its id; -1 without matches). */
+  /** The longest of those that fit best, as they are listed. */
   longest: Found[];
-  first: number;
   /** From the first start to the last end, if the kernel has searched for them. */
   span?: { start: number; end: number } | null;
 }
@@ -56,7 +55,7 @@ export function search(
   const mask = new Uint8Array(drawn.count);
   const { leftOut = 0 } = drawn;
   if (clauses.length === 0)
-    return { ids: new Uint32Array(0), count: 0, mask, total: 0, busy: 0, longest: [], first: -1 };
+    return { ids: new Uint32Array(0), count: 0, mask, total: 0, busy: 0, longest: [] };
   if (step === null) for (let id = 0; id < mask.length; id++) mask[id] = drawn.lane[id] < leftOut ? 0 : 1;
   else if (drawn.step === null) mask.fill(step === 0 ? 1 : 0);
   else for (let id = 0; id < mask.length; id++) mask[id] = drawn.step[id] === step ? 1 : 0;
@@ -76,14 +75,32 @@ export function search(
     mask,
     total,
     busy: busyTime(drawn, ids),
-    ...fitting(drawn, ids, ranks(drawn, clauses)),
+    longest: fitting(drawn, ids, ranks(drawn, clauses)),
   };
 }
 
-/** The place of the next match after (`direction` 1) or before (-1) event `id`, if any; -1 and `ids.length` are beyond. */
-export function nextPlace(ids: Uint32Array, id: number | undefined, direction: 1 | -1): number {
-  if (id === undefined) return direction > 0 ? 0 : -1;
-  return direction > 0 ? firstAbove(ids, id) : firstAtLeast(ids, id) - 1;
+type Listed = Pick<Matches, "ids" | "longest">;
+
+/** The place of an event among the matches: those listed come first, then the others by start; -1 for another event. */
+export function placeOf({ ids, longest }: Listed, id: number): number {
+  const listed = longest.findIndex(({ event }) => event === id);
+  const at = firstAtLeast(ids, id);
+  if (listed >= 0 || ids[at] !== id) return listed;
+  return longest.length + at - longest.filter(({ event }) => event < id).length;
+}
+
+/** How many places there are: of very many matches only the first ids are known, and the listed ones. */
+export function knownCount({ ids, longest }: Listed): number {
+  return ids.length + longest.filter(({ event }) => ids[firstAtLeast(ids, event)] !== event).length;
+}
+
+/** The event at a place of `placeOf`. */
+export function matchAt({ ids, longest }: Listed, place: number): number {
+  if (place < longest.length) return longest[place].event;
+  let at = place - longest.length;
+  for (const event of Uint32Array.from(longest, (each) => each.event).sort())
+    if (firstAtLeast(ids, event) <= at) at++;
+  return ids[at];
 }
 
 /** How well an event fits: 0 if its op or name is the text, 1 if its op contains it, otherwise 2. */
@@ -110,32 +127,29 @@ function fitting(
   { duration, name, names, op, ops, lane }: Drawn,
   ids: Uint32Array,
   rankOf: (id: number) => number,
-): Pick<Matches, "longest" | "first"> {
+): Found[] {
   // The best first, of these the longest, and the earlier of two that are as long; before they are sorted the
   // others are left out.
   let best: number[] = [];
   let last = -1;
-  let first = -1;
   const compare = (a: number, b: number) => rankOf(a) - rankOf(b) || duration[b] - duration[a] || a - b;
   const cut = () => {
     best = best.sort(compare).slice(0, MOST_LISTED);
     last = best[MOST_LISTED - 1] ?? -1;
   };
   for (const id of ids) {
-    if (first < 0 || rankOf(id) < rankOf(first)) first = id;
     if (last >= 0 && compare(id, last) > 0) continue;
     best.push(id);
     if (best.length === 16 * MOST_LISTED) cut();
   }
   cut();
-  const longest = best.map((id) => ({
+  return best.map((id) => ({
     event: id,
     name: names.get(name[id]),
     op: ops[op[id]],
     lane: lane[id],
     duration: duration[id],
   }));
-  return { longest, first };
 }
 
 function keepMatching(

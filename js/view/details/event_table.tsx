@@ -2,7 +2,7 @@
  * Events as a table: the longest or the best first, sorted by any column; a line above it has what they have in common.
  */
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { isolated } from "../../model/format/bidi";
 import { markdownText } from "../../model/format/table_text";
 import { formatCount, formatDuration } from "../../model/format/units";
@@ -28,15 +28,13 @@ interface EventTableProps {
   /** Sum of the durations of all, and how long at least one of them runs (ns). */
   total: number;
   busy: number | null;
-  /** Whether they come in an order of their own: the best matches first. */
-  isRanked?: boolean;
+  /** Keeps the order in which the user sorts them; where it is given they come with the best matches first. */
+  keep?: (sorted: readonly Found[]) => void;
   visit: (event: number) => void;
 }
 
-export function EventTable({ store, title, events, count, total, busy, isRanked, visit }: EventTableProps) {
-  const [order, setOrder] = useState<Order<Column> | null>(
-    isRanked ? null : { column: "duration", up: false },
-  );
+export function EventTable({ store, title, events, count, total, busy, keep, visit }: EventTableProps) {
+  const [order, setOrder] = useState<Order<Column> | null>(keep ? null : { column: "duration", up: false });
   const lanes = [...new Set(events.map(({ lane }) => lane))].map((lane) => store.drawn.lanes[lane]);
   const where = commonLocation(lanes);
   const ops = new Set(events.map(({ op }) => op));
@@ -61,6 +59,9 @@ export function EventTable({ store, title, events, count, total, busy, isRanked,
         order.column === "duration" ? event.duration : texts[order.column](event),
       )
     : events;
+  useEffect(() => {
+    if (order) keep?.(sorted);
+  }, [order]);
   const data = () =>
     [
       CSV_HEADS,
@@ -99,7 +100,7 @@ export function EventTable({ store, title, events, count, total, busy, isRanked,
       </dl>
       <section class="events">
         <header>
-          <h3>{isAll ? "Events" : `${isRanked ? "Best" : "Longest"} ${formatCount(events.length)}`}</h3>
+          <h3>{isAll ? "Events" : `${keep ? "Best" : "Longest"} ${formatCount(events.length)}`}</h3>
           <CopyTable name={title} {...{ data, markdown }} />
         </header>
         <Table

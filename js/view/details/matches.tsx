@@ -47,7 +47,7 @@ export function MatchDetails({ store, actions, matches }: MatchDetailsProps) {
           title="Matches"
           events={longest}
           count={count}
-          isRanked
+          keep={(sorted) => longest.splice(0, longest.length, ...sorted)}
           visit={(event) => actions.visitEvent(event)}
         />
       )}

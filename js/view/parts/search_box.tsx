@@ -3,8 +3,7 @@
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { formatCount, formatDuration } from "../../model/format/units";
-import { firstAtLeast } from "../../model/lod/bisect";
-import { foundBars, placeOfSelected } from "../../state/own_tracks";
+import { searchResults } from "../../state/own_tracks";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 
@@ -27,13 +26,9 @@ export function SearchBox({ store, actions }: { store: Store; actions: Actions }
     actions.nextMatch(direction);
   };
   const { matches } = store;
-  const selection = store.host.get("selection");
-  const event = (selection && "events" in selection ? selection.events[0] : null) ?? -1;
-  const index = matches ? firstAtLeast(matches.ids, event) : 0;
-  const bars = foundBars(store);
-  const bar = placeOfSelected(store, bars);
+  const { bars, bar, place } = searchResults(store);
   const events = matches?.count ?? 0;
-  const at = bar >= 0 ? events + bar : matches?.ids[index] === event ? index : -1;
+  const at = bar < 0 ? place : events + bar;
   const count = events + bars.length;
   return (
     <div class="search field" role="search">

@@ -57,8 +57,8 @@ def find(layout: Layout, text: str, step: int | None) -> Found:
 def longest_found(layout: Layout, found: Found) -> dict[str, Any]:
     """Return the ``total`` duration of the matches, and their union ``busy`` (ns).
 
-    ``longest`` are the longest of those that fit best, ``first`` is the first of these. ``span`` is the first
-    start and the last end (ns from the origin), None without matches.
+    ``longest`` are the longest of those that fit best. ``span`` is the first start and the last end (ns from
+    the origin), None without matches.
     """
     start, duration = (
         layout.trace.events[name].to_numpy()[found.events] for name in ("start_ns", "duration_ns")
@@ -80,8 +80,7 @@ def longest_found(layout: Layout, found: Found) -> dict[str, Any]:
     ]
     origin = layout.origin
     span = {"start": int(start[0]) - origin, "end": int(end[-1]) - origin} if len(end) else None
-    first = int(found.events[found.ranks.argmin()]) if len(end) else -1
-    return {"total": int(duration.sum()), "busy": busy, "longest": longest, "span": span, "first": first}
+    return {"total": int(duration.sum()), "busy": busy, "longest": longest, "span": span}
 
 
 def _holds(layout: Layout, term: Term) -> np.ndarray:

@@ -91,9 +91,7 @@ class DatasetAnswers:
             return self._facts.answer(question)
         if kind == "search":
             found = self._search(str(question["text"]), question.get("step"))
-            known = {
-                name: getattr(found, name) for name in ("count", "total", "busy", "longest", "span", "first")
-            }
+            known = {name: getattr(found, name) for name in ("count", "total", "busy", "longest", "span")}
             matches = found.holds(self.places, self._outline["event"])
             return known, [found.ids.astype("u4").tobytes(), matches.tobytes()]
         if kind == "statistics":

@@ -37,7 +37,6 @@ class DatasetFound:
     busy: int | None
     longest: list[dict[str, Any]]
     span: dict[str, int] | None
-    first: int  # The first that fits best
 
     def holds(self, places: Places, events: np.ndarray) -> np.ndarray:
         """Mark the found events, by id (uint8)."""
@@ -89,7 +88,6 @@ class _Sums:
         self._count = self._total = 0
         self._first, self._last = np.iinfo("i8").max, np.iinfo("i8").min
         self.best = pd.DataFrame({"event": [], "duration": [], "rank": []}, dtype="i8")
-        self._fitting = (3, -1)
 
     def add(self, event: np.ndarray, start: np.ndarray, duration: np.ndarray, rank: np.ndarray) -> None:
         """Add events, ordered by start."""
@@ -99,7 +97,6 @@ class _Sums:
         self._total += int(duration.sum())
         end = start + duration
         self._first, self._last = min(self._first, int(start[0])), max(self._last, int(end.max()))
-        self._fitting = min(self._fitting, (int(rank.min()), int(event[rank.argmin()])))
         longest = np.lexsort((-duration, rank))[:MOST_LISTED]
         listed = {"event": event[longest], "duration": duration[longest], "rank": rank[longest].astype("i8")}
         best = pd.concat([self.best, pd.DataFrame(listed)])
@@ -132,7 +129,6 @@ class _Sums:
             busy=None if self._covered is None else int(sum((b - a).sum() for a, b in self._covered)),
             longest=longest,
             span=span if self._count else None,
-            first=self._fitting[1],
         )
 
 
