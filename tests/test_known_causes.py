@@ -9,10 +9,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from benchmarks.known_causes.__main__ import FEWEST_MEASURED, report
 from benchmarks.known_causes.false_findings import Run, false_findings
 from benchmarks.known_causes.judging import judged
 from benchmarks.known_causes.program import MARK, load, names
 from tfvis_nb import Trace, events
+
+MEASURED = "lock_of_telemetry"
 
 
 @pytest.mark.parametrize("name", names())
@@ -29,9 +32,8 @@ def test_a_third_of_the_programs_is_only_measured() -> None:
     assert 0.2 <= len(measured) / len(names()) <= 0.5
 
 
-@pytest.fixture
-def recordings(tmp_path: Path) -> Path:
-    """Recordings of a program whose step waits for input, and of its twin."""
+def record_waits(folder: Path, name: str) -> None:
+    """Write recordings of a program whose step waits for input, and of its twin."""
     for variant, wait in (("slow", 8_000_000), ("fixed", 1_000)):
         steps = range(8)
         starts = [step * 20_000_000 for step in steps]
@@ -45,12 +47,20 @@ def recordings(tmp_path: Path) -> Path:
             "step": [step for step in steps for _ in range(2)],
         }
         for repeat in (0, 1):
-            stem = f"map_without_parallel_calls.{variant}.{repeat}"
-            Trace(events.build(columns)).to_parquet(tmp_path / f"{stem}.parquet")
+            stem = f"{name}.{variant}.{repeat}"
+            Trace(events.build(columns)).to_parquet(folder / f"{stem}.parquet")
             took = [(wait + 2_000_000) / 1e9] * 8
             times = {"untraced": [took, took], "traced": took, "places": ["read.py:3"]}
-            (tmp_path / f"{stem}.json").write_text(json.dumps(times))
-    return tmp_path
+            (folder / f"{stem}.json").write_text(json.dumps(times))
+
+
+@pytest.fixture(scope="module")
+def recordings(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Recordings of two programs: the second is only measured."""
+    folder = tmp_path_factory.mktemp("recordings")
+    for name in ("map_without_parallel_calls", MEASURED):
+        record_waits(folder, name)
+    return folder
 
 
 def test_judging_compares_findings_with_the_statements(recordings: Path) -> None:
@@ -70,6 +80,21 @@ def test_judging_compares_findings_with_the_statements(recordings: Path) -> None
     assert found.false == ()
     assert [pair.differ for pair in found.null_pairs] == [False, False]
     assert found.problems == ()
+
+
+@pytest.mark.parametrize("count", [1, FEWEST_MEASURED])
+def test_report_tells_nothing_of_one_measured_program(
+    recordings: Path, capsys: pytest.CaptureFixture[str], count: int
+) -> None:
+    shown, measured = (judged(name, recordings) for name in ("map_without_parallel_calls", MEASURED))
+    assert shown is not None
+    assert measured is not None
+    report([shown, *[measured] * count], texts=True)
+    text, _, third = capsys.readouterr().out.partition("The measured third")
+    assert "\n  map_without_parallel_calls  input_bound.all " in text
+    assert MEASURED not in text + third
+    assert "input_bound" not in third
+    assert ("the cause is the first finding" in third) == (count >= FEWEST_MEASURED)
 
 
 def test_judging_skips_programs_without_recordings(tmp_path: Path) -> None:

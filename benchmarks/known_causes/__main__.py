@@ -1,8 +1,8 @@
 """Record programs with known causes, and print what the package reports about each.
 
 ``python -m benchmarks.known_causes [NAMES] --out DIR`` records each program and its repaired twin twice, each
-time in a process of its own. ``--read DIR`` judges earlier recordings. A third of the programs, chosen by a
-hash of their names, has a summary of its own: nobody looks at them while improving the package.
+time in a process of its own. ``--read DIR`` judges earlier recordings. Of a third of the programs, chosen by
+a hash of their names, only a common summary is printed: nobody looks at them while improving the package.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ HEAD = (
     "false",
     "null",
 )
+FEWEST_MEASURED = 8
+"""A summary of fewer programs of the measured third would tell about each of them."""
 
 
 def main() -> int:
@@ -58,16 +60,26 @@ def main() -> int:
         pairs = [(name, folder) for name in chosen for folder in folders]
         with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
             found = [one for one in pool.starmap(judged, pairs, chunksize=1) if one is not None]
-    if given.texts:
-        print("".join(one.texts for one in found))
-    show_cells("Programs with known causes (*: measured only)", HEAD, [_cells(one) for one in found])
-    for one in found:
-        if one.program.why_not:
-            print(f"  no replay of {one.program.name}: {one.program.why_not}")
-    for title, is_measured_only in (("Programs that may be looked at", False), ("The measured third", True)):
-        if some := [one for one in found if one.program.is_measured_only == is_measured_only]:
-            show(f"{title} ({len(some)})", _summary(some))
+    report(found, texts=given.texts)
     return 0 if found else 1
+
+
+def report(found: list[Judged], *, texts: bool = False) -> None:
+    """Print a row for each program that may be looked at, and a summary of these and of the others."""
+    shown = [one for one in found if not one.program.is_measured_only]
+    measured = [one for one in found if one.program.is_measured_only]
+    if texts:
+        print("".join(one.texts for one in shown))
+    if shown:
+        show_cells("Programs with known causes", HEAD, [_cells(one) for one in shown])
+        for one in shown:
+            if one.program.why_not:
+                print(f"  no replay of {one.program.name}: {one.program.why_not}")
+        show(f"Programs that may be looked at ({len(shown)})", _summary(shown))
+    if len(measured) >= FEWEST_MEASURED:
+        show(f"The measured third ({len(measured)})", _summary(measured))
+    elif measured:
+        print(f"\nThe measured third: no summary of fewer than {FEWEST_MEASURED} programs")
 
 
 def _record(chosen: list[str], folder: Path) -> None:
@@ -84,7 +96,7 @@ def _cells(one: Judged) -> tuple[str, ...]:
     cause = one.first if program.is_healthy or one.names_cause else f"NO ({place}), {one.first or 'none'}"
     line = "yes" if one.names_line else f"NO: {', '.join(one.lines)}"
     return (
-        f"{program.name}{'*' if program.is_measured_only else ''}",
+        program.name,
         cause,
         "" if program.is_healthy else line if one.line_by_finding else f"{line} (top line)",
         f"{slow:.2f} -> {fixed:.2f} ms",
