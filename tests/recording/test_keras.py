@@ -28,6 +28,28 @@ def test_every_batch_of_keras_is_a_step(model: Any) -> None:
     assert set(ops["step"]) == set(range(len(expected)))
 
 
+@pytest.mark.parametrize("work", ["evaluate", "predict"])
+def test_batches_of_a_callback_are_no_training(model: Any, work: str) -> None:
+    class Watch(keras.callbacks.Callback):  # type: ignore[misc]
+        def on_train_batch_end(self, batch: int, logs: Any = None) -> None:
+            assert batch < BATCHES
+            assert logs
+            given = {"evaluate": (INPUTS, TARGETS), "predict": (INPUTS,)}[work]
+            getattr(self.model, work)(*given, batch_size=2 * BATCH, verbose=0)
+
+    with tv.trace() as t:
+        fit(model, callbacks=[Watch()])
+    found = labels(t)
+    assert [label for label in found if label.startswith("train")] == [
+        f"train {batch}" for batch in range(BATCHES)
+    ]
+    assert len({label.partition(" ")[0] for label in found}) == 2
+    steps = t.steps[t.steps["step"] >= 0].sort_values("start_ns")
+    assert (steps["start_ns"].to_numpy()[1:] >= steps["end_ns"].to_numpy()[:-1]).all()
+    assert found[0] == "train 0"
+    assert not found[1].startswith("train")
+
+
 def test_a_data_set_of_unknown_length_gives_no_step_more(model: Any) -> None:
     def batches() -> Iterator[tuple[Any, Any]]:
         for _ in range(BATCHES):

@@ -41,6 +41,9 @@ HIDDEN = frozenset(
 )
 """Stats that are not in the detail of an event: they link events or have their own columns."""
 
+_BATCHES = ("one_step_on_", "multi_step_on_", "train_function", "test_function", "predict_function")
+"""The functions that Keras calls for a batch, since TensorFlow 2.2."""
+
 _MIX = 0x9E3779B97F4A7C15 - (1 << 64)
 
 
@@ -129,12 +132,14 @@ def _marks(events: Events, values: Values) -> dict[str, Sparse]:
     )
     runs = _named(events, "FunctionRun", "SessionRun") & ~on_input_threads
     rows = np.flatnonzero(runs | _named(events, "KernelAndDeviceFunc::Run"))
+    called = values.spread("tf_function_call", len(events)) >= 0
     marks = {
         "produced": _linked(values, "_pt", "_p", len(events)),
         "consumed": _linked(values, "_ct", "_c", len(events)),
         "step_num": Sparse(*values.integers("step_num")),
         "group_id": Sparse(*values.integers("group_id")),
-        "function": _flag(values.spread("tf_function_call", len(events)) >= 0),
+        "function": _flag(called),
+        "batch": _flag(called & _named(events, *_BATCHES)),
         "is_func": Sparse(*values.integers("is_func")),
         "session": _flag(_named(events, "SessionRun")),
         "run": Sparse(rows, np.where(runs[rows], 1, 2)),

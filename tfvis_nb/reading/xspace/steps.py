@@ -1,10 +1,11 @@
 """Find the step of each row of an XSpace.
 
 A step is a run of a session, an event that the program marked as one, or, without marks, a call of a
-tf.function, a run of a graph, or a call of a function compiled by JAX. A step includes the events inside it
-on its thread, work that other threads took over from these, the events inside that work, and so on. A kernel
-belongs to the step of its launch. Work that JAX queues ahead while an earlier step still runs belongs to that
-earlier step, unless its own step compiles a function.
+tf.function, a run of a graph, or a call of a function compiled by JAX. A batch of Keras whose callback runs
+other batches is the call of its function, because the mark also encloses the callback. A step includes the
+events inside it on its thread, work that other threads took over from these, the events inside that work, and
+so on. A kernel belongs to the step of its launch. Work that JAX queues ahead while an earlier step still runs
+belongs to that earlier step, unless its own step compiles a function.
 """
 
 from collections.abc import Callable
@@ -83,6 +84,8 @@ def find_steps(
         chosen[step[marks]] = marks
         return step, chosen
     chosen = roots(links, threads, own_functions)
+    interrupted = _interrupted(links, threads)
+    chosen = np.append(chosen, interrupted.rows)
     chosen = chosen[np.argsort(start[chosen], kind="stable")]
     step = np.full(len(start), NO_STEP, np.int32)
     if not len(chosen):
@@ -91,7 +94,31 @@ def find_steps(
     _spread(step, links, threads, chosen, start)
     launch, launched = links.launches()
     step[launched] = step[launch]
-    return step, chosen
+    calls = dict(zip(interrupted.rows.tolist(), interrupted.numbers.tolist(), strict=True))
+    return step, np.array([calls.get(row, row) for row in chosen.tolist()], np.int64)
+
+
+def _interrupted(links: Links, threads: Threads) -> Sparse:
+    """Return the calls of Keras's function in batches whose callback runs other batches, with their marks."""
+    marked = _on_threads(links.mark("step_num").rows, threads)
+    calls = _on_threads(links.mark("batch").rows, threads)
+    if not len(marked) or not len(calls):
+        return Sparse(np.zeros(0, np.int64), np.zeros(0, np.int64))
+    first, last = threads.inside(marked)
+    around: list[int] = []
+    found: dict[int, int] = {}
+    at = 0
+    for call, place in zip(calls.tolist(), threads.position[calls].tolist(), strict=True):
+        while at < len(marked) and first[at] < place:
+            around.append(at)
+            at += 1
+        while around and last[around[-1]] <= place:
+            around.pop()
+        if around:
+            found.setdefault(around[-1], call)
+    holds = np.append(first[1:], len(threads.rows)) < last
+    outer = [mark for mark in found if holds[mark]]
+    return Sparse(np.array([found[mark] for mark in outer], np.int64), marked[outer])
 
 
 def roots(links: Links, threads: Threads, own_functions: Callable[[], set[int]]) -> np.ndarray:
