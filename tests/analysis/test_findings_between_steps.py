@@ -103,17 +103,40 @@ def test_steps_of_files_of_their_own_have_no_loop() -> None:
     assert table["level"]["between_steps"] == "observation"
 
 
-def test_garbage_collection_between_steps_is_named() -> None:
+@pytest.mark.parametrize(("took_ms", "is_most"), [(6, False), (24, True)])
+def test_garbage_collection_between_steps_is_named(took_ms: int, is_most: bool) -> None:
     trace = loop([30] * 9)
-    pauses = [{"time_ns": at * 40 * MS + 15 * MS, "duration_ns": 6 * MS} for at in range(9)]
+    pauses = [{"time_ns": at * 40 * MS + 15 * MS, "duration_ns": took_ms * MS} for at in range(9)]
     trace.metadata[GC_PAUSES] = metadata.table_of(GC_PAUSES, pauses)
     first = findings(trace).iloc[0]
-    assert "garbage collector runs in 20.0 % of that time" in first["how"]
-    assert "gc.freeze()" in first["advice"]
+    share = "80.0" if is_most else "20.0"
+    assert f"garbage collector runs in {share} % of that time" in first["how"]
+    assert ("gc.freeze()" in first["advice"]) == is_most
+
+
+def test_garbage_collection_in_steps_is_not_between_them() -> None:
     inside = [{"time_ns": 5 * MS, "duration_ns": 60 * MS}]
     trace = loop([30] * 9)
     trace.metadata[GC_PAUSES] = metadata.table_of(GC_PAUSES, inside)
     assert "garbage" not in findings(trace).iloc[0]["text"]
+
+
+@pytest.mark.parametrize(("pause_ms", "level"), [(3, "observation"), (8, "problem")])
+def test_tracing_session_runs_is_no_problem_of_the_loop(pause_ms: float, level: str) -> None:
+    trace = loop([pause_ms] * 25)
+    table = trace.events.assign(detail="out = MatMul(a, b)")
+    session = Trace(table, nested=trace.nested, stacks=trace.stacks, metadata=trace.metadata)
+    for found, expected in ((session, level), (trace, "problem")):
+        assert findings(found).set_index("id")["level"]["between_steps"] == expected
+
+
+def test_advice_about_a_keras_callback_names_it() -> None:
+    trace = loop([30] * 9)
+    samples = trace.metadata[PYTHON_SAMPLES].assign(function="on_train_batch_end")
+    labels = {step: f"train_function {step}" for step in range(10)}
+    keras = Trace(trace.events, step_labels=labels, metadata={PYTHON_SAMPLES: samples})
+    assert "callback of Keras" in findings(keras).iloc[0]["advice"]
+    assert "callback" not in findings(trace).iloc[0]["advice"]
 
 
 def test_event_counts_only_within_the_stretch() -> None:
@@ -155,7 +178,7 @@ def test_one_profile_among_other_files_is_no_recording_of_all() -> None:
 
 
 def test_pauses_of_traced_runs_without_python_are_no_problem() -> None:
-    trace = loop([2] * 9)
+    trace = loop([8] * 9)
     detail = [f"{op} = {op}()" for op in trace.events["op"]]
     samples = {
         PYTHON_SAMPLES: metadata.table_of(PYTHON_SAMPLES, [{"time_ns": 5 * MS, "file": "a.py", "line": 3}])

@@ -87,6 +87,22 @@ def test_the_slowest_op_of_the_input_pipeline_is_named() -> None:
     assert "input.py:8 in decode runs in 66.7 % of the samples" in found["how"]
 
 
+@pytest.mark.parametrize("op", ["PyFunc", "EagerPyFunc", "DecodeJpeg"])
+def test_parallel_calls_are_advised_where_python_does_not_run(op: str) -> None:
+    get = {"kind": "op", "op": "IteratorGetNext", "lane": "ops", "start_ns": 0, "duration_ns": 90_000_000}
+    call = {**get, "op": op, "lane": "tf_data_iterator_resource/1", "duration_ns": 80_000_000}
+    work = {**get, "op": "MatMul", "start_ns": 90_000_000, "duration_ns": 10_000_000}
+    steps = {"step": [0, events.NO_STEP, 0]}
+    rows = {name: [row[name] for row in (get, call, work)] for name in get}
+    table, _ = events.order(events.build(rows | steps))
+    found = findings(tv.Trace(table)).iloc[0]
+    is_python = op != "DecodeJpeg"
+    assert found["figures"]["slowest_stage"]["op"] == op
+    assert ("replace Python" in found["advice"]) == is_python
+    assert ("num_parallel_calls=8" in found["advice"]) != is_python
+    assert ("With 8 at once" in found["how"]) != is_python
+
+
 def test_a_stage_of_the_input_pipeline_without_an_op_is_named_by_its_name() -> None:
     lane = {"kind": "host", "op": "", "lane": "tf_data_iterator_get_next/1"}
     rows: list[dict[str, Any]] = [

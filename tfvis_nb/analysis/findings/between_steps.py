@@ -1,5 +1,6 @@
 """Much of the loop lies between the steps, or of the run outside of them."""
 
+import re
 from typing import Any
 
 import numpy as np
@@ -46,6 +47,13 @@ GC_SHARE = Threshold(
     0.1, "share of the time between steps in which Python's garbage collector runs, if the finding names it"
 )
 
+GC_MOST = Threshold(0.5, "share of that time from which the advice is about the garbage collector")
+RUN_NS = Threshold(
+    5_000_000, "the same as CALL_NS for runs of sessions, because tracing each run takes up to some ms"
+)
+
+_HOOK = re.compile(r"on_(?:(?:train|test|predict)_)?batch_(?:begin|end)")
+"""Methods of a Keras callback that run in each batch."""
 _PYTHON = "Look for Python code between the steps, such as logging, saving or preparing data."
 _KERAS_LOOP = (
     "Between steps, Keras runs callbacks, metrics and Python of its own: run several steps in one call"
@@ -129,7 +137,8 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     figures["gain"] = lost / outside.loop_ns
     events = longest_events(trace, loose)
     first, last = int(start[longest]), int(end[longest])
-    is_long = period or np.median(length) >= CALL_NS.value or figures["program"] == "keras"
+    call = RUN_NS if figures["program"] == "session" else CALL_NS
+    is_long = period or np.median(length) >= call.value or figures["program"] == "keras"
     level = PROBLEM if waits or (is_long and _has_reason(trace, figures)) else OBSERVATION
     return Finding("between_steps", NOT_KNOWN, figures, NO_STEP, first, last, events, level, lost)
 
@@ -253,7 +262,9 @@ def _word_loop(figures: Figures) -> Texts:
     if figures["program"] == "keras" and not figures["line"]:
         return Texts(_loop_title(figures), text, _KERAS_LOOP, how)
     advice = "Move work out of the loop, do it in fewer steps, or do it on a thread of its own."
-    if _collects(figures):
+    if figures["program"] == "keras" and _HOOK.fullmatch(figures["function"]):
+        advice = "This is a callback of Keras: do it in fewer batches, or at the end of an epoch."
+    if (figures["gc_share"] or 0) >= GC_MOST.value:
         advice = (
             "Collect garbage less often: leave out gc.collect(), or call gc.freeze() once model and data are"
             " built."
@@ -328,6 +339,8 @@ RULE = Rule(
         "INPUT_SHARE": INPUT_SHARE,
         "FEW": FEW,
         "GC_SHARE": GC_SHARE,
+        "GC_MOST": GC_MOST,
+        "RUN_NS": RUN_NS,
     },
     _find,
     _word,

@@ -208,7 +208,8 @@ def _word(key: str, figures: Figures) -> Texts:
     how += time_share.in_other_steps(case, figures)
     how += stage_sentence(figures["slowest_stage"], waits)
     stage, needed, buffer = (figures[name] for name in ("slowest_stage", "needed", "buffer"))
-    if named and case != "first" and needed is not None and needed > stage["at_once"]:
+    is_python = stage is not None and stage["op"] in PYTHON_OPS  # of which one runs at a time
+    if named and case != "first" and not is_python and needed is not None and needed > stage["at_once"]:
         how += f" With {needed:,} at once, steps would not wait for it."
     how += _bottleneck_sentence(figures["bottleneck"])
     if buffer is not None and buffer["empty"]:

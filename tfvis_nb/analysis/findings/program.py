@@ -112,11 +112,10 @@ def faster_input(figures: Mapping[str, Any]) -> str:
     ways = ["cut per-element cost"]
     if not figures.get("caches"):
         ways.insert(0, "cache() data that is read again")
-    if not parallel:
-        ways.insert(0, f"use map(..., num_parallel_calls={calls if calls > 1 else 'tf.data.AUTOTUNE'})")
     if str(slowest.get("op")) in PYTHON_OPS:
-        python = "replace Python, which runs on one thread at a time, with TensorFlow ops"
-        ways[0] = f"{python} and {ways[0]}"
+        ways.insert(0, "replace Python, which runs on one thread at a time, with TensorFlow ops")
+    elif not parallel:
+        ways.insert(0, f"use map(..., num_parallel_calls={calls if calls > 1 else 'tf.data.AUTOTUNE'})")
     return f"{prefetch}{', '.join(ways[:-1])}{', or ' if len(ways) > 1 else ''}{ways[-1]}."
 
 
