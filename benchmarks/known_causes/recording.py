@@ -109,7 +109,8 @@ def _run(
         untraced.append(timed())
     with tv.trace() as trace:
         traced = timed()
-        # TensorFlow 2.21 can crash if a profiler stops while another task reads tensors from its process.
+        # The recordings of all tasks end together, so none has a tail without the others.
+        # It prevents no crash: docs/troubleshooting.md has the one of MultiWorkerMirroredStrategy.
         wait_for_others()
     wait_for_others()
     if program.warm:
