@@ -80,7 +80,7 @@ it("goes through the listed matches first, then through the others by start", ()
   expect([0, 6, 31, -1].map((event) => placeOf(matches, event))).toEqual([-1, -1, -1, -1]);
 });
 
-describe("search", () => {
+describe("search by field", () => {
   it("finds events on the critical path, once that is known", () => {
     const onPath = { waiting: { onPath: () => Uint8Array.of(1, 0, 1, 0) } } as unknown as Details;
     const strings = {
