@@ -1,8 +1,8 @@
 """Record programs with known causes, and print what the package reports about each.
 
 ``python -m benchmarks.known_causes [NAMES] --out DIR`` records each program and its repaired twin twice, each
-time in a process of its own. ``--read DIR`` judges earlier recordings. Of a third of the programs, chosen by
-a hash of their names, only a common summary is printed: nobody looks at them while improving the package.
+time in a process of its own. ``--read DIR`` judges earlier recordings. A third of the programs, chosen by a
+hash of their names, has only a summary, so that nobody adapts the package to these programs.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ HEAD = (
     "null",
 )
 FEWEST_MEASURED = 8
-"""A summary of fewer programs of the measured third would tell about each of them."""
+"""With fewer measured programs, a summary would reveal single results."""
 
 
 def main() -> int:

@@ -109,8 +109,8 @@ def _run(
         untraced.append(timed())
     with tv.trace() as trace:
         traced = timed()
-        # The recordings of all tasks end together, so none has a tail without the others.
-        # It prevents no crash: docs/troubleshooting.md has the one of MultiWorkerMirroredStrategy.
+        # End all recordings together, so that none has a tail without the others. Workers of
+        # MultiWorkerMirroredStrategy can still crash here (docs/troubleshooting.md).
         wait_for_others()
     wait_for_others()
     if program.warm:

@@ -53,7 +53,7 @@ export function selectedBar({ ownBar, range }: Store): OwnBar | null {
   return start === range.start && end === range.end ? ownBar : null;
 }
 
-/** The bars that the search finds, which come after its events, and the places of the selected bar or event; -1 for none. */
+/** The bars that match, which follow the events, and the places of the selected bar and event; -1 if none is selected. */
 export function searchResults(store: Store): { bars: OwnBar[]; bar: number; place: number } {
   const bars = foundBars(store);
   const chosen = selectedBar(store);

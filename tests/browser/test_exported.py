@@ -168,7 +168,7 @@ def test_search_shows_exact_matches_first(exported: OpenExported, tmp_path: Path
     ends = "e => [e.getBoundingClientRect().right, e.querySelector('span').getBoundingClientRect().right]"
     whole, text = cut.evaluate(ends)
     assert text <= whole + 1
-    # Enter goes through them in the order of the list, here and where it is sorted by the user.
+    # Enter follows the list, also after the user sorts it.
     for each in (name, "first", "depthwise", "conv2d/kernel", name):
         timeline.search_box.press("Enter")
         expect(timeline.title).to_have_text(each)

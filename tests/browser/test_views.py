@@ -95,8 +95,7 @@ def mostly_empty() -> Trace:
 
 
 def test_a_mostly_empty_timeline_opens_at_its_activity(exported: OpenExported, tmp_path: Path) -> None:
-    trace = mostly_empty()
-    timeline = exported(trace.to_html(tmp_path / "page.html")).wait()
+    timeline = exported(mostly_empty().to_html(tmp_path / "page.html")).wait()
     expect_times(timeline, "+8.950 s", "+10.050 s")
     timeline.lanes.focus()
     timeline.page.keyboard.press("0")

@@ -29,7 +29,7 @@ export interface Matches {
   /** Their summed durations, and how long at least one of them runs (ns), where that is known. */
   total: number;
   busy: number | null;
-  /** The longest of those that fit best, as they are listed. */
+  /** The best matches in the order of the list: at first the longest first. */
   longest: Found[];
   /** From the first start to the last end, if the kernel has searched for them. */
   span?: { start: number; end: number } | null;
@@ -81,7 +81,7 @@ export function search(
 
 type Listed = Pick<Matches, "ids" | "longest">;
 
-/** The place of an event among the matches: those listed come first, then the others by start; -1 for another event. */
+/** The place of an event in the results: the list first, then all other matches by start; -1 if it does not match. */
 export function placeOf({ ids, longest }: Listed, id: number): number {
   const listed = longest.findIndex(({ event }) => event === id);
   const at = firstAtLeast(ids, id);
@@ -89,7 +89,7 @@ export function placeOf({ ids, longest }: Listed, id: number): number {
   return longest.length + at - longest.filter(({ event }) => event < id).length;
 }
 
-/** How many places there are: of very many matches only the first ids are known, and the listed ones. */
+/** The number of places. The kernel sends only the first ids of very many matches, so the list can have more. */
 export function knownCount({ ids, longest }: Listed): number {
   return ids.length + longest.filter(({ event }) => ids[firstAtLeast(ids, event)] !== event).length;
 }

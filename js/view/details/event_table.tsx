@@ -28,7 +28,7 @@ interface EventTableProps {
   /** Sum of the durations of all, and how long at least one of them runs (ns). */
   total: number;
   busy: number | null;
-  /** Keeps the order in which the user sorts them; where it is given they come with the best matches first. */
+  /** Called with the rows when the user sorts them. Only search results have it: they come best first. */
   keep?: (sorted: readonly Found[]) => void;
   visit: (event: number) => void;
 }

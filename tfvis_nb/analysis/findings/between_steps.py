@@ -47,10 +47,7 @@ GC_SHARE = Threshold(
     0.1, "share of the time between steps in which Python's garbage collector runs, if the finding names it"
 )
 
-GC_MOST = Threshold(0.5, "share of that time from which the advice is about the garbage collector")
-RUN_NS = Threshold(
-    5_000_000, "the same as CALL_NS for runs of sessions, because tracing each run takes up to some ms"
-)
+GC_MOST = Threshold(0.5, "share of that time in which it runs, if the advice is about it")
 
 _HOOK = re.compile(r"on_(?:(?:train|test|predict)_)?batch_(?:begin|end)")
 """Methods of a Keras callback that run in each batch."""
@@ -137,8 +134,7 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     figures["gain"] = lost / outside.loop_ns
     events = longest_events(trace, loose)
     first, last = int(start[longest]), int(end[longest])
-    call = RUN_NS if figures["program"] == "session" else CALL_NS
-    is_long = period or np.median(length) >= call.value or figures["program"] == "keras"
+    is_long = period or np.median(length) >= CALL_NS.value or figures["program"] == "keras"
     level = PROBLEM if waits or (is_long and _has_reason(trace, figures)) else OBSERVATION
     return Finding("between_steps", NOT_KNOWN, figures, NO_STEP, first, last, events, level, lost)
 
@@ -340,7 +336,6 @@ RULE = Rule(
         "FEW": FEW,
         "GC_SHARE": GC_SHARE,
         "GC_MOST": GC_MOST,
-        "RUN_NS": RUN_NS,
     },
     _find,
     _word,

@@ -291,9 +291,9 @@ def _memory(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _certainty(trace: Trace, step_ns: float | None) -> list[str]:
-    """Return a sentence for each doubt about the figures, and one that lists what was not recorded.
+    """Return one sentence for each uncertainty of the figures, and one that lists missing data.
 
-    `step_ns` is the length of a typical step, with which the difference of clocks is compared.
+    Differences of clocks are compared with `step_ns`, the length of a typical step.
     """
     found = trace.findings["figures"].tolist()
     ends = next((figures["ends_ns"] for figures in found if figures.get("ends_ns") is not None), None)

@@ -57,8 +57,8 @@ def find(layout: Layout, text: str, step: int | None) -> Found:
 def longest_found(layout: Layout, found: Found) -> dict[str, Any]:
     """Return the ``total`` duration of the matches, and their union ``busy`` (ns).
 
-    ``longest`` are the longest of those that fit best. ``span`` is the first start and the last end (ns from
-    the origin), None without matches.
+    ``longest`` lists the best matches, the longest first. ``span`` is the first start and the last end (ns
+    from the origin), None without matches.
     """
     start, duration = (
         layout.trace.events[name].to_numpy()[found.events] for name in ("start_ns", "duration_ns")

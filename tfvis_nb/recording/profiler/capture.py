@@ -66,9 +66,9 @@ class Profile:
         try:
             # It takes about as long as the profiled code, if that ran many thousands of ops per second.
             with progress_after("TensorFlow is writing its profile"), without_profiler_log():
-                # TensorFlow 2.18 and 2.21 can crash here: `TraceMeRecorder::Consume` copies events while it
-                # collects threads, then writes to the freed originals of those that started in another
-                # thread. `CollectiveExecutor::CompleteParams` does in all workers but the first.
+                # TensorFlow 2.18 and 2.21 can crash here. `TraceMeRecorder::Consume` keeps pointers to events
+                # that ended in another thread than they started, moves the events, and then writes
+                # through the old pointers. Only workers other than the first have such events.
                 session.export_to_tb()
             return written(self._folder.path, self._epoch_ns)
         except errors.OpError as error:
