@@ -209,6 +209,17 @@ def test_tooltip_names_times_inputs_shapes_and_place(timeline: Timeline) -> None
     expect(tip).to_contain_text("worker 0 · CPU:0 · ops")
 
 
+def test_tooltip_wraps_a_kernel_name_without_spaces(exported: OpenExported, tmp_path: Path) -> None:
+    kernel = "void Eigen::internal::EigenMetaKernel<" + "Eigen::TensorEvaluator<" * 6 + "float>" + ">" * 6
+    columns = {"start_ns": [0], "duration_ns": [1000], "kind": ["kernel"], "name": ["a"], "detail": [kernel]}
+    timeline = exported(Trace(events.build(columns)).to_html(tmp_path / "kernel.html")).wait()
+    timeline.page.mouse.move(*timeline.place(0))
+    tip = timeline.host.locator(".tooltip")
+    expect(tip).to_contain_text("EigenMetaKernel")
+    overflows = "tip => [tip, ...tip.children].some((each) => each.scrollWidth > each.clientWidth)"
+    assert not tip.evaluate(overflows)
+
+
 def test_the_legend_lights_a_kind_up(timeline: Timeline) -> None:
     transfers = (real_trace(DISTRIBUTED).events["kind"] == "transfer").sum()
     entry = timeline.host.get_by_role("group", name="Legend").get_by_role("button", name="receive")
