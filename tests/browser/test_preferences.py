@@ -65,7 +65,7 @@ def test_forced_colours_keep_what_means_something(timeline: Timeline) -> None:
     expect(timeline.root).to_have_attribute("data-theme", "dark")
     assert [page.evaluate(_SYSTEM, "Canvas"), timeline.host.evaluate(_GROUND)] == [BLACK, "#000000"]
     # Colours of kinds stay: in the legend, and of the event that is selected.
-    timeline.find("op:RecvTensor")
+    timeline.find("op:RecvTensor ReadVariableOp")
     expect(timeline.title).to_contain_text("ReadVariableOp")
     receive = timeline.root.get_by_role("group", name="Legend").get_by_role("button", name="receive")
     chip = timeline.details.locator(".chip").first
