@@ -132,7 +132,7 @@ def test_rows_with_a_shown_difference_come_first() -> None:
     assert first["op"] == OPS[0]
     assert first["status"] == difference_text(ratio, low, high, shown=True)
     assert first["typical_difference_ns"] == found["typical_difference_ns"][OPS[0]]
-    assert second["status"] == Text("no_difference_shown")
+    assert second["status"] == Text("no_clear_difference")
     assert first["p_value"] < 0.05 <= second["p_value"]
     assert found["shown"].sum() == 1
     assert len(shown.b.trace.events) == 2 * len(after.events)

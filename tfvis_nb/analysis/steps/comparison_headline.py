@@ -42,13 +42,13 @@ def comparison_headline(
 ) -> list[Text]:
     """Describe how much longer or shorter steps of B take, in which activities, and for what that holds.
 
-    `a`, `b` and `steps` are as in `compare`. If both have several steps, the first sentence states that these
-    recordings differ, that no difference is shown, or, if three or more runs of each or the spread of earlier
-    runs show it, that the code is faster or slower. It is about loops if the time between steps makes these
-    differ more or less than the steps, which then have the second sentence. The last one states how much runs
-    of the same code differ or, with a single step of either, that chance is not ruled out. Without `parts` no
-    activities are named, which need the breakdown of both. A trace beside itself has a single sentence.
-    Empty if one took no time.
+    `a`, `b` and `steps` are as in `compare`. If both have several steps, the first sentence states that
+    these recordings differ, that there is no clear difference, or, if three or more runs of each or the
+    spread of earlier runs show it, that the code is faster or slower. It is about loops if the time
+    between steps makes these differ more or less than the steps, which then have the second sentence. The
+    last one states how much runs of the same code differ or, with a single step of either, that chance is
+    not ruled out. Without `parts` no activities are named, which need the breakdown of both. A trace
+    beside itself has a single sentence. Empty if one took no time.
     """
     both = compared_pair(a, b, steps, "comparison_headline")
     first, second = both

@@ -68,12 +68,12 @@ def difference_text(ratio: float, low: float, high: float, *, shown: bool, unit:
     """Format a difference with its interval, if that excludes 1, or state that none is shown.
 
     >>> difference_text(1.081, 1.05, math.inf, shown=True), difference_text(1.02, 0.98, 1.06, shown=False)
-    ('8.1 % longer (5.0 % or more)', 'no difference shown')
+    ('8.1 % longer (5.0 % or more)', 'no clear difference')
     >>> difference_text(9, 0.2, 90, shown=True)
     '9.00 times as long'
     """
     if not shown:
-        return Text("no_difference_shown")
+        return Text("no_clear_difference")
     amount = amount_text(ratio, unit)
     return f"{amount} ({interval_text(ratio, low, high)})" if low > 1 or high < 1 else amount
 

@@ -44,11 +44,11 @@ _DIFFERENCES = TableColumn(
     "text",
     "How much longer or shorter the row takes in a typical step of B than in one of A, with the 95 % interval"
     " from the variation of the steps or, with three or more runs of each, of the runs. With fewer it is a"
-    " difference of these recordings: runs of the same code also differ. Differences that chance explains,"
-    " given the number of rows, are not shown.",
+    " difference of these recordings: runs of the same code also differ. A difference that chance explains,"
+    " given the number of rows, is not clear.",
 )
 _LARGEST_FIRST = "The largest differences come first."
-_SHOWN_FIRST = "Differences that are shown come first, the largest before the others."
+_SHOWN_FIRST = "Clear differences come first, the largest before the others."
 _STATUS, _P_VALUE = figures(compare.FIGURES, ("change", "Status", "text"), ("p_value", "p", "ratio"))
 
 
