@@ -1,7 +1,7 @@
 /**
  * Bundles every entry in js/entries into tfvis_nb/static, and removes bundles of entries that are no more. An entry
  * with a default export becomes an ES module, which anywidget imports in a notebook; any other one a classic script,
- * which a page carries. `bundles.json` lists what was built. The two bundles of js/labextension go to tfvis_nb/labextension,
+ * which a page carries. `bundles.json` lists the built files. The two bundles of js/labextension go to tfvis_nb/labextension,
  * with names that change with their contents: browsers keep them. A line "Built with: A, B." in an entry sets the flags of build_flags.d.ts that it names.
  *
  * `--watch` builds again on every change, with source maps inside the bundles.
@@ -42,7 +42,7 @@ async function notices({ inputs }) {
   return [...owners].map(([terms, named]) => `/*! ${named.join("\n")}\n${terms} */\n`).join("");
 }
 
-/** Writes what was built, after the notices of what it holds, unless it could not stand inside a page. */
+/** Writes a bundle after the notices of its packages, unless a page could not contain it. */
 const writeInlineable = {
   name: "write-inlineable",
   setup(build) {
@@ -149,7 +149,7 @@ if (watch) {
   try {
     await Promise.all(contexts.map((bundle) => bundle.rebuild()));
     await finishLabextension(await labextensionVersion());
-    // Written last: where it is, so are all that it lists.
+    // Written last: if it exists, so do all listed files.
     await writeFile(`${STATIC}/bundles.json`, `${JSON.stringify(entries.map((entry) => `${entry}.js`))}\n`);
   } catch {
     process.exitCode = 1; // esbuild has printed why

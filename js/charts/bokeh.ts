@@ -1,4 +1,4 @@
-/** BokehJS, as far as it is used here, and how it comes into the page: once, of the version the charts need. */
+/** The used part of BokehJS, and its loader: once per page, in the version of the charts. */
 
 import { unpacked } from "../host/embedded";
 import type { BokehItem } from "./block";

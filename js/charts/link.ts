@@ -151,7 +151,7 @@ export class ChartLink {
     if (this.#view) this.#others(this.#view);
   }
 
-  /** The rows of what the pointer is over elsewhere; then again those that were chosen. */
+  /** The rows under the pointer in another view; afterwards the chosen rows again. */
   #highlight(name: string | null, op: string | undefined): void {
     for (const source of this.#sources) {
       const rows = name === null ? [] : rowsOf(source, name, op);

@@ -1,4 +1,4 @@
-/** Puts one chart into an element: a figure as it was made, with its title and legend in it. */
+/** Puts one chart into an element: the unchanged figure, with its title and legend. */
 
 import { render } from "preact";
 import { framed } from "../ui/shadow_frame";

@@ -17,7 +17,7 @@ function part(type: string, values: Record<string, unknown>) {
 }
 
 describe("colourChart", () => {
-  it("gives axes, grids and legends the page's colours, and leaves what was switched off", () => {
+  it("gives axes, grids and legends the page's colours, and keeps parts switched off", () => {
     const axis = part("LinearAxis", { axis_line_color: "black", major_label_text_color: "black" });
     const grid = part("Grid", { grid_line_color: null });
     const legend = part("Legend", { label_text_color: "black", label_text_font: "helvetica" });

@@ -66,7 +66,7 @@ function drawSteps(context: CanvasRenderingContext2D, shown: Shown): void {
   if (grid.runs.length > 1) drawRuns(context, shown);
 }
 
-/** The name of each run, and a line where it begins. */
+/** The name of each run, and a line at its start. */
 function drawRuns(context: CanvasRenderingContext2D, { grid, range, geometry, tokens }: Shown): void {
   const { plot } = geometry;
   context.textAlign = "left";

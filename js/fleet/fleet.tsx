@@ -1,4 +1,4 @@
-/** A fleet's heat map with what is around it: the choice of a figure, the legend, the current cell, the table. */
+/** A fleet's heat map with its surroundings: the choice of a figure, the legend, the current cell, the table. */
 
 import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
 import { type Cell, cellText, type Grid, stepText, type Values, valueText } from "../model/fleet/grid";
@@ -26,7 +26,7 @@ interface FleetProps {
   onKey: (pressed: (key: string) => boolean) => void;
 }
 
-/** What the last request came to. */
+/** The result of the last request. */
 interface Said {
   text: string;
   isError?: boolean;
@@ -65,7 +65,7 @@ export function Fleet({ host, grid, first, theme, onNamed, onKey }: FleetProps) 
     const spreads = { bySteps: spreadOfSteps(grid, values), byTasks: spreadOfTasks(grid, values) };
     return { scale: scaleOf(sortedValues(values)), spreads, typical: typicalOf(grid, spreads.bySteps) };
   }, [grid, values]);
-  /** Only what was asked last counts: an answer may take long. */
+  /** Only the last request counts: an answer may take long. */
   const ask = (text: string, answer: Promise<Said>) => {
     const mine = ++latest.current;
     setSaid({ text, isBusy: true });

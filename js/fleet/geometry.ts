@@ -11,7 +11,7 @@ export interface Geometry {
   /** How many lines of tasks there are; fewer than tasks if they would be lower than a pixel. */
   lines: number;
   lineHeight: number;
-  /** Left edge of the spread of each task; the plot's right edge where there is no room for it. */
+  /** Left edge of the spread of each task; the plot's right edge if it does not fit. */
   spreadX: number;
   /** Top of the spread of each step. */
   spreadY: number;
@@ -70,7 +70,7 @@ export function columnAt({ plot }: Geometry, range: Range, x: number): number {
   return range.from + ((x - plot.x) / plot.width) * (range.to - range.from);
 }
 
-/** The cell shown at a position, by the cells of all pixels; null outside and where there is none. */
+/** The cell shown at a position, by the cells of all pixels; null outside the map and for missing cells. */
 export function cellAt(
   geometry: Geometry,
   { tasks, step }: Grid,

@@ -20,7 +20,7 @@ interface HeatMapProps {
   scale: Scale;
   /** Over the tasks of each step, and over the steps of each task. */
   spreads: { bySteps: Spread[]; byTasks: Spread[] };
-  /** What a step usually takes, for each step. */
+  /** The typical time of each step. */
   typical: Float64Array;
   /** The theme, or whatever else changes with it. */
   theme: string;
@@ -211,7 +211,7 @@ function labelWidth({ tasks }: Grid, canvas: HTMLCanvasElement | null): number {
   return Math.min(Math.ceil(longest), MOST_LABEL);
 }
 
-/** Beside the pointer, on the side where there is room. */
+/** Beside the pointer, on the side with room. */
 function tipPlace({ x, y }: { x: number; y: number }, { width }: Geometry): Record<string, string> {
   const side = x < width / 2 ? { left: `${x + TIP_GAP}px` } : { right: `${width - x + TIP_GAP}px` };
   return { ...side, top: `${y + TIP_GAP}px` };

@@ -19,7 +19,7 @@ export interface FleetHost {
   values(grid: Grid, metric: string): Promise<Values>;
   /** Show the timeline of a cell; rejects with a readable message. */
   open(cell: Cell): Promise<Opened>;
-  /** Whether `open` shows a timeline; missing where it always does. */
+  /** Whether `open` shows a timeline; missing if it always does. */
   hasTimeline?(grid: Grid, cell: Cell): boolean;
   /** Remove the timeline. */
   close(): void;

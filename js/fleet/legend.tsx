@@ -1,4 +1,4 @@
-/** What the colours of the heat map mean: a bar of them with values, and cells without one. */
+/** The legend of the heat map: a colour bar with values, and cells without one. */
 
 import type { Metric } from "../model/fleet/grid";
 import { colours, marksOf, type Scale } from "../model/fleet/scale";

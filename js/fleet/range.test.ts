@@ -12,7 +12,7 @@ test("no range is shorter than a few steps or outside", () => {
   expect(between(0.1, 0.2, 2)).toEqual({ from: 0, to: 2 });
 });
 
-test("zooming keeps the column in the middle where it can", () => {
+test("zooming keeps the middle column if possible", () => {
   expect(zoomed({ from: 0, to: 100 }, 50, 0.5, 100)).toEqual({ from: 26, to: 76 });
   expect(zoomed({ from: 26, to: 76 }, 50, 4, 100)).toEqual({ from: 0, to: 100 });
   expect(zoomed({ from: 0, to: 100 }, 99, 0.5, 100)).toEqual({ from: 50, to: 100 });

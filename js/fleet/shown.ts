@@ -1,4 +1,4 @@
-/** All that decides what the heat map looks like: its cells, the part in view, and what is marked. */
+/** Everything that the heat map is drawn from: its cells, the part in view, and the marks. */
 
 import type { Cell, Grid, Metric } from "../model/fleet/grid";
 import type { Range } from "../model/fleet/pixels";

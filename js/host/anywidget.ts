@@ -55,7 +55,7 @@ export class ViewTraits {
     this.#timer = setTimeout(() => this.send(), SAVE_DELAY_MS) as unknown as number;
   }
 
-  /** Sends the kernel what was set last. */
+  /** Sends the kernel the latest values. */
   send(): void {
     clearTimeout(this.#timer);
     for (const [trait, { protect }] of this.#unsent) this.model.off(`change:${trait}`, protect);

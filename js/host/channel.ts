@@ -8,7 +8,7 @@
 export type LinkMessage =
   /** This part of the run is in view. */
   | { kind: "view"; start: number; end: number }
-  /** This is selected, and to be shown where it is not; nothing when all is left out. */
+  /** The selection, scrolled into view if needed; nothing if all fields are missing. */
   | {
       kind: "select";
       start?: number;
@@ -34,7 +34,7 @@ export type LinkMessage =
   | { kind: "hover"; name: string | null; op?: string }
   /** How wide the labels are (CSS length) and whether details are open: of two timelines, lanes stand above each other. */
   | { kind: "frame"; panelOpen: boolean; labels: string }
-  /** A key without a use where it was pressed. A view that runs it prevents the browser's default. */
+  /** A key without a use in the focused view. A view that runs it prevents the browser's default. */
   | { kind: "key"; event: KeyboardEvent }
   /** A new member asks for the view. */
   | { kind: "ask" };

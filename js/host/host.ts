@@ -24,7 +24,7 @@ export interface Options {
   selection: Selection | null;
   /** Names and comments of people, by start. */
   annotations: readonly Annotation[];
-  /** What is in view; null for the view of a new timeline. Of another side only a wish for another one is seen. */
+  /** The current view; null for a new timeline's. The other side of a comparison only sees requested changes. */
   view: View | null;
   /** Views that people have named, in the order in which they did. */
   views: readonly NamedView[];
@@ -89,17 +89,17 @@ export interface Pair {
 export interface Host {
   /** Link that this timeline shares with panels next to it (see channel.ts); empty or absent without one. */
   readonly link?: string;
-  /** Empty or absent where it is not compared. */
+  /** Empty or absent if not compared. */
   readonly pair?: Partial<Pair>;
   /** Who answers questions; the kernel if absent. */
   readonly source?: string;
   /** Whether the height is kept, even where the lanes need less of it. */
   readonly fills?: boolean;
-  /** The gzip'd container with what is drawn. Rejects with a readable message. */
+  /** The gzip'd container of the drawn columns. Rejects with a readable message. */
   drawn(progress: (done: number, total: number) => void, signal: AbortSignal): Promise<Uint8Array>;
-  /** The gzip'd container with what the details panel shows. */
+  /** The gzip'd container of the details panel's columns. */
   details(signal: AbortSignal): Promise<Uint8Array>;
-  /** Everything drawn, or all details, where what is drawn at first was an outline of it. */
+  /** All drawn columns, or all details, if the first picture was an outline. */
   rest(
     part: "drawn" | "details",
     progress: (done: number, total: number) => void,

@@ -7,7 +7,7 @@ import { requestKernel, send } from "./kernel_messages";
 
 const EXPORT_LIMIT_MS = 120_000;
 
-/** Names of the model's traits where they differ from the option's. */
+/** Names of the model's traits that differ from the option's. */
 const TRAITS: Partial<Record<keyof Options, string>> = {
   selection: "_selection",
   annotations: "_annotations",
@@ -38,7 +38,7 @@ export class KernelTimelineHost implements Host {
     return this.#bytes("_drawn");
   }
 
-  /** The kernel sends these after the first picture; asking helps where it could not know of the view. */
+  /** The kernel sends these after the first picture; asking helps if it did not know of the view. */
   details(signal: AbortSignal): Promise<Uint8Array> {
     const arrived = () => (this.model.get("_details") as DataView | undefined)?.byteLength;
     if (arrived()) return Promise.resolve(this.#bytes("_details"));

@@ -1,4 +1,4 @@
-/** The page itself as a file, with its options as they are now: what was annotated in it stays in it. */
+/** The page itself as a file, with its current options, including annotations. */
 
 import type { Annotation } from "../model/annotations";
 import { embedded, textOf } from "./embedded";

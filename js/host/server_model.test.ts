@@ -43,7 +43,7 @@ async function opened() {
 
 const text = (view: unknown) => new TextDecoder().decode(view as DataView);
 
-/** What a widget's view hears from its model. */
+/** The events that a widget's view receives from its model. */
 function heard(model: ServerModel): unknown[] {
   const messages: unknown[] = [];
   model.on("msg:custom", (content: never, buffers: never) =>

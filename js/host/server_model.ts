@@ -2,7 +2,7 @@
 
 import type { AnyModel } from "@anywidget/types";
 
-/** The first message: what the process shows, or why it shows nothing. See tfvis_nb/file_view/worker.py. */
+/** The first message: the shown widget, or why there is none. See tfvis_nb/file_view/worker.py. */
 export interface OpenedFile {
   view: "timeline" | "monitor";
   model: ServerModel;

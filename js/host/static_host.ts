@@ -37,7 +37,7 @@ export class StaticHost implements Host {
     this.exports = payload.makes ?? [];
   }
 
-  /** All of them, as they are now. */
+  /** All of them, with their current values. */
   get options(): Options {
     return this.#options;
   }

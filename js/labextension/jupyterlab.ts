@@ -1,4 +1,4 @@
-/** What the extension uses of JupyterLab, which shares its packages with extensions at run time. */
+/** The part of JupyterLab that the extension uses; JupyterLab shares its packages at run time. */
 
 export interface Signal<T> {
   connect(listener: (sender: unknown, argument: T) => void): void;

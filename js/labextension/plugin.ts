@@ -8,7 +8,7 @@ const MODEL = "tfvis-nb";
 
 /**
  * A name of an extension may have several parts; the longest that fits decides. Any .pb opens in a timeline: JupyterLab
- * itself cannot show one, and the timeline says what a SavedModel is.
+ * itself cannot show one, and the timeline explains a SavedModel.
  */
 const TYPES = {
   "tfvis-nb-trace": {

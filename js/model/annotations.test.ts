@@ -22,13 +22,13 @@ describe("placeFlags", () => {
     ]);
   });
 
-  it("leaves out what is not in view, and keeps what reaches into it at the edge", () => {
+  it("omits annotations outside the view, and clips overlapping ones at the edge", () => {
     expect(placed([made("before", 20, 90), made("into", 20, 120), made("after", 201)])).toEqual([
       [0, 1000, "into"],
     ]);
   });
 
-  it("joins those that would cover each other, also where several begin before the view", () => {
+  it("joins annotations that would overlap, even if several start before the view", () => {
     expect(placed([made("a", 110), made("b", 111), made("c", 114)])).toEqual([
       [100, 36, "a,b"],
       [140, 860, "c"],

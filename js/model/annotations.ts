@@ -11,7 +11,7 @@ export interface Annotation {
   end: number;
   /** Lane numbers; null for all. */
   lanes: number[] | null;
-  /** Event id; null where it is of none, or of one that this trace does not have. */
+  /** Event id; null for an annotation without an event, or if this trace does not have the event. */
   event: number | null;
   event_name: string;
   name: string;

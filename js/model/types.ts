@@ -74,7 +74,7 @@ export interface Drawn {
   names: Strings;
   /** Range at which the view opens (ns), if most of the whole is empty or start-up; else null or missing. */
   opens?: [number, number] | null | undefined;
-  /** What was changed and what that brings if the times are predicted; else missing or empty. */
+  /** The changes of a prediction and their effect; missing or empty for recorded times. */
   predicted?: string;
   /** 1 for the events of a predicted trace whose durations are not those recorded. */
   changed?: Uint8Array | null;
@@ -115,7 +115,7 @@ export interface Merged {
   rows: readonly number[];
   outline: number;
   fine: number;
-  /** Nanoseconds from the origin; `lanes` are those that it has, null for all. */
+  /** Nanoseconds from the origin; `lanes` are the chosen ones, null for all. */
   part: { start: number; end: number; lanes: ReadonlySet<number> | null } | null;
   /** Whether a lane without entries has some that were not asked for. */
   sparse: boolean;

@@ -1,4 +1,4 @@
-/** What a timeline shows, as a value; display/shaping/views.py has the same form. */
+/** The view of a timeline as a value; display/shaping/views.py has the same form. */
 
 import type { Selection } from "./types";
 

@@ -34,7 +34,7 @@ const WHOLE: SavedView = {
   selection: { start: 5, end: 9, lanes: [0, 3], step: 3 },
 };
 
-it("a link has what is not as in a new timeline, and is read back", () => {
+it("a link holds the settings that differ from a new timeline, and is read back", () => {
   expect(linkTo(NEW)).toBe("#view=2000000..3000000");
   expect(linkTo({ ...NEW, selection: { events: [12, 7] }, group_by: "kind" })).toBe(
     "#view=2000000..3000000;group=kind;events=12,7",

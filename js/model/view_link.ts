@@ -12,7 +12,7 @@ const rangeText = (start: number, end: number) => `${Math.floor(start)}..${Math.
 const lanesText = (lanes: readonly string[][]) =>
   lanes.map((lane) => lane.map(encodeURIComponent).join("/")).join();
 
-/** The link to a view; what is as in a new timeline is left out. */
+/** The link to a view, without the settings that equal a new timeline's. */
 export function linkTo(view: SavedView): string {
   const { selection, step, group_by, color_by, lane_filter, hidden, pinned } = view;
   const panes = PANES.filter((pane) => view[pane]).join();
@@ -36,7 +36,7 @@ export function linkTo(view: SavedView): string {
   return NAME + parts.join(";");
 }
 
-/** The view that an address ends with; undefined where it names none, else the part that cannot be read. */
+/** The view that an address ends with; undefined if it has none, else the unreadable part. */
 export function viewIn(hash: string): SavedView | string | undefined {
   if (!hash.startsWith(NAME)) return undefined;
   const [times, ...rest] = hash.slice(NAME.length).split(";");

@@ -9,7 +9,7 @@ function widthOf(v: Viewport): number {
 }
 
 describe("zoomAt", () => {
-  it("keeps the time under the pointer where it is", () => {
+  it("keeps the time under the pointer", () => {
     const v = zoomAt({ start: 400_000, end: 500_000 }, 4, 425_000, bounds);
     expect(v).toEqual({ start: 418_750, end: 443_750 });
     expect(zoomAt(v, 0.25, 425_000, bounds)).toEqual({ start: 400_000, end: 500_000 });

@@ -24,7 +24,7 @@ export function clampViewport(v: Viewport, bounds: Viewport): Viewport {
   return { start: left, end: left + span };
 }
 
-/** The window magnified by `factor` (2 zooms in, 0.5 out) with the time `at` staying where it is on screen. */
+/** The window magnified by `factor` (2 zooms in, 0.5 out) around the time `at`, which keeps its position on screen. */
 export function zoomAt(v: Viewport, factor: number, at: number, bounds: Viewport): Viewport {
   const span = v.end - v.start;
   const wanted = Math.max(span / factor, MIN_SPAN_NS);

@@ -1,4 +1,4 @@
-/** Gives the focus back to a row of a table when what it opened is closed. */
+/** Returns the focus to a table row when the trace it opened is closed. */
 
 export function focusRow(within: Node | null | undefined, table: "signatures" | "traces", row: number): void {
   const root = within?.getRootNode();

@@ -18,15 +18,15 @@ export interface MonitorState {
   requested: number;
   /** The problem with the file, or the one that ended its recording; "" without one. */
   problem: string;
-  /** Why there is nothing to read yet; "" where there is something. */
+  /** Why there is nothing to read yet; "" if there is. */
   waiting: string;
   /** The running processes, and the last ones. */
   processes: ProcessRow[];
-  /** The signatures; if there are very many, those that took the most time. */
+  /** The signatures; if there are very many, only the most expensive ones. */
   signatures: SignatureRow[];
   signatures_total: number;
-  /** Runs that have ended, and how long they took together, of all signatures, including those that are not
-   * listed. */
+  /** Finished runs and their total time, of all signatures, including unlisted
+   * ones. */
   runs_total: number;
   total_ns: number;
   /** Newest first, not more than some. */
@@ -94,7 +94,7 @@ export interface TraceRow {
   duration_ns: number;
   /** Time to start and collect the trace, on top of the run; null if not known. */
   tracing_ns: number | null;
-  /** The median of this many untraced runs of its signature before it; null where there are none. */
+  /** The median of this many earlier untraced runs of its signature; null without any. */
   untraced_ns: number | null;
   untraced_runs: number;
   /** Which batch of its epoch it was, from 0; null for a session run. */
@@ -120,9 +120,9 @@ export type RuleCommand =
 export type DownloadFormat = "html" | "dashboard" | "json" | "parquet" | "pb" | "pickle";
 
 export interface Opened {
-  /** The gzip'd container with what is drawn. */
+  /** The gzip'd container of the drawn columns. */
   drawn: Uint8Array;
-  /** The one with what the details panel shows. */
+  /** The container of the details panel's columns. */
   details(): Promise<Uint8Array>;
 }
 

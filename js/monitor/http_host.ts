@@ -133,7 +133,7 @@ export class HttpMonitorHost implements MonitorHost {
       answer = await fetch(address, { ...init, headers, cache: "no-store", signal: this.signal });
     } catch {
       if (!this.#trouble && !this.signal.aborted) {
-        // Even where it was an order that found out: the next answer shows that it is over.
+        // Even if an order noticed the end: the next answer shows it.
         this.#trouble = SERVER_LOST_MESSAGE;
         this.#changed();
       }

@@ -103,7 +103,7 @@ export function OpenedTrace({ store, row, height, fills }: OpenedTraceProps) {
   return (
     <section class="opened" ref={section} aria-label={`Opened trace: ${named}`} data-trace={row.trace}>
       <header>
-        {/* What is shown has it in its toolbar. */}
+        {/* The opened trace has it in its toolbar. */}
         {!opened && <b>{named}</b>}
         <span title={SLOWS}>
           {costText(row)} · {fullMoment(row.start_ms)} · process {row.process}
@@ -131,7 +131,7 @@ export function OpenedTrace({ store, row, height, fills }: OpenedTraceProps) {
   );
 }
 
-/** How long it took, how much longer than untraced runs, what the trace took, and which batch it was. */
+/** Its duration, its excess over untraced runs, the cost of the trace, and its batch. */
 function costText(row: TraceRow): string {
   const run = `Traced run: ${formatDuration(row.duration_ns)}, ${comparedText(row)}`;
   return [run, tracingText(row), batchText(row)].filter(Boolean).join(" · ");

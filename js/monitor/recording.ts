@@ -36,7 +36,7 @@ export function nextRunText(state: MonitorState): string {
   return recording(state).kind === "waiting" ? "Trace run of next job" : "Trace next run";
 }
 
-/** Why nothing can be ordered; null where it can. */
+/** Why no trace can be requested; null if it can. */
 export function refusal(state: MonitorState): string | null {
   if (state.controllable) return null;
   if (state.waiting) return "There is no file";

@@ -35,7 +35,7 @@ export function ruleName(rule: Rule): string {
   return "";
 }
 
-/** The same where there is room for a word or two: "all", "every 1,000", "> 3×". */
+/** The same in a word or two: "all", "every 1,000", "> 3×". */
 export function ruleMark(rule: Rule): string {
   if (rule.kind === "all") return "all";
   if (rule.kind === "every") return `every ${formatCount(rule.value)}`;

@@ -37,7 +37,7 @@ it("is empty for a signature that has not run, and starts over with another file
   expect(times.of(1)).toEqual([{ from: 0, to: 20, runs: 1, ns: 3 }]);
 });
 
-it("has no traced runs in the means, and shows traced runs alone where there is no other", () => {
+it("leaves traced runs out of the means unless there are no others", () => {
   const times = new RunTimes();
   const counted = (values: Partial<SignatureRow>) =>
     times.seen(state({ now_ms: 10, signatures: [signature({ first_ms: 0, last_ms: 10, ...values })] }));

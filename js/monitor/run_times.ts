@@ -63,7 +63,7 @@ export interface RunTimesChart {
   to: number;
 }
 
-/** Null where there are no runs. */
+/** Null without runs. */
 export function runTimesChart(
   intervals: readonly Interval[],
   traces: readonly TraceRow[],

@@ -1,4 +1,4 @@
-/** All about the session: where it is, and who records into it. */
+/** The session: its file, and the processes that record into it. */
 
 import { isolated } from "../model/format/bidi";
 import { formatBytes, formatCount, formatDuration } from "../model/format/units";
@@ -79,7 +79,7 @@ function counts(state: MonitorState): [string, string][] {
   ];
 }
 
-/** How many there are, and what those that are listed take. */
+/** Their number, and the bytes of the listed ones. */
 function tracesText({ traces, traces_total }: MonitorState): string {
   const count = formatCount(traces_total);
   if (traces.length === 0) return count;

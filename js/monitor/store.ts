@@ -40,9 +40,9 @@ export class MonitorStore {
   isNarrow = false;
   /** Traces that are shown as timelines, the last one opened first. */
   opened: TraceRow[] = [];
-  /** How traces that were opened are shown, and what was added to them, for when they are opened again. */
+  /** Views and annotations of opened traces, for reopening them. */
   readonly options = new Map<number, Options>();
-  /** The notes of those that were opened, as the session or the latest exported page has them. */
+  /** The annotations of opened traces, from the session or the latest exported page. */
   readonly #stored = new Map<number, string>();
   /** Traces whose notes are being stored. */
   readonly #storing = new Set<number>();
@@ -142,7 +142,7 @@ export class MonitorStore {
     this.host.remember(opened.map((row) => row.trace));
   }
 
-  /** Options of a trace that is being opened: as it was left here, or else with the notes that the session has. */
+  /** Options of a trace to open: its last options, or else the session's annotations. */
   async optionsOf(trace: number): Promise<Partial<Options>> {
     const known = this.options.get(trace);
     if (known) return known;
@@ -157,7 +157,7 @@ export class MonitorStore {
     if (this.#storing.has(trace)) return;
     this.#storing.add(trace);
     try {
-      // What is added meanwhile is stored next.
+      // Annotations added in the meantime are stored next.
       while (this.withUnsavedNotes.includes(trace)) {
         const { annotations, views } = this.options.get(trace)!;
         const stored = notesOf([{ annotations, views }]);

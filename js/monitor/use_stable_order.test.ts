@@ -5,7 +5,7 @@ import { lateOnes, stableOrder } from "./use_stable_order";
 const numbers = (rows: readonly { signature: number }[]) => rows.map((row) => row.signature);
 
 describe("an order that is held", () => {
-  it("keeps rows where they are and adds new ones at the end", () => {
+  it("keeps the order of rows and appends new ones", () => {
     const rows = [5, 3, 4, 1].map((number) => signature({ signature: number }));
     const shown = stableOrder(rows, [1, 2, 3], (row) => row.signature);
     expect(numbers(shown)).toEqual([1, 3, 5, 4]);

@@ -5,7 +5,7 @@ import { useRef } from "preact/hooks";
 interface Kept {
   choice: string;
   numbers: number[];
-  /** Those that were there when the rows were last in order. */
+  /** The rows present at the last sorting. */
   sorted: ReadonlySet<number>;
 }
 
@@ -39,7 +39,7 @@ export function stableOrder<Row>(
   return [...rows].sort((a, b) => position(a) - position(b));
 }
 
-/** How many rows are shown elsewhere than where they belong because they came after the rest had been `sorted`. */
+/** The number of rows that are out of order because they arrived after the others were `sorted`. */
 export function lateOnes(
   belong: readonly number[],
   shown: readonly number[],

@@ -45,7 +45,7 @@ it("is about the selection, else the measured interval, else the time at the poi
   expect(draftOf(store)).toMatchObject({ kind: "range", start: 10, end: 21 });
 });
 
-it("edits what is annotated already, and makes the measured interval one", () => {
+it("edits an existing annotation, and annotates the measured interval", () => {
   const { store, host } = made();
   store.setMarks([{ start: 5, end: 9, kept: true }]);
   keepAnnotation(store, { ...draftOf(store)!, name: "first" });

@@ -26,8 +26,8 @@ export function annotationsOf(store: Store, selection: Selection): Annotation[] 
 }
 
 /**
- * What pressing N is about: the selection, else the last measured interval, else the time at the pointer. One that is
- * annotated already is to be edited. Null where there is nothing.
+ * The target of N: the selection, else the last measured interval, else the time at the pointer. An existing
+ * annotation is edited. Null if there is no target.
  */
 export function draftOf(store: Store): Annotation | null {
   const selection = store.host.get("selection");

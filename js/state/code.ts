@@ -11,7 +11,7 @@ const NO_STACKS =
 /** Totals of a line over its phases, or in one of them. */
 export type Line = Place & Totals;
 
-/** Why there is no code to be shown; empty where there is some. */
+/** Why no code can be shown; empty if it can. */
 export function whyNoCode({ code, details, remote, detailsError, run }: Store): string {
   if (code) return "";
   if (run.merged?.sparse) return NOT_FOR_DATASET;

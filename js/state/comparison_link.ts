@@ -38,7 +38,7 @@ export class ComparisonLink extends DashboardLink {
     }
   }
 
-  /** Select here what is there; times are the same, but events and lanes have other numbers. */
+  /** Mirror the other side's selection; times are equal, but events and lanes are numbered differently. */
   protected override select(message: Selected): void {
     const { store, navigation, side } = this;
     const selection = this.#here(message);

@@ -1,4 +1,4 @@
-/** The critical path: its events are what the search finds while it is shown. */
+/** The critical path. While it is shown, its events are the search result. */
 
 import type { Store } from "./store";
 
@@ -7,7 +7,7 @@ export const NOT_FOR_DATASET = "Not available for a dataset: use show_timeline(d
 
 export const isCritical = (store: Store) => store.searchText.includes(QUERY);
 
-/** Why there is no path to be shown; empty where there is one, or the kernel finds it. */
+/** Why no path can be shown; empty if it can, or if the kernel computes it. */
 export function whyNoPath({ details, remote, detailsError, run }: Store): string {
   if (run.merged?.sparse) return NOT_FOR_DATASET;
   if (remote || details?.waiting?.path) return "";

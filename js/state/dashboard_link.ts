@@ -162,7 +162,7 @@ export class DashboardLink {
     else this.publish({ kind: "hover", name: nameOf(store.drawn, id), op: opOf(store.drawn, id) });
   }
 
-  /** Dim everything that is not called so; null gives back what a search has found. */
+  /** Dim all events of other names; null restores the search result. */
   #highlight(name: string | null): void {
     const { store } = this;
     store.highlight(name ? highlightMask(store.drawn, name) : null);

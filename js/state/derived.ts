@@ -41,7 +41,7 @@ export class DerivedRows {
 
   /** Whether a lane is one row unless the user has chosen. */
   beginsFolded(lane: number): boolean {
-    // What is held of a lane changes with the view; how it begins must not.
+    // The loaded events of a lane change with the view; its initial state must not.
     this.#beginsFolded[lane] ??= this.drawn.merged?.sparse || beginsFolded(this.rows[lane], this.#span);
     return this.#beginsFolded[lane];
   }

@@ -41,7 +41,7 @@ export class LaneChoices {
     this.changed();
   }
 
-  /** Open the groups in which a filter of lanes has found something, instead of those that the last one opened. */
+  /** Open the groups with lanes that match the filter; close groups that the previous filter opened. */
   openFound(keys: readonly string[]): void {
     for (const key of this.#opened) this.collapsed.add(key);
     this.#opened = keys.filter((key) => this.collapsed.delete(key));

@@ -1,4 +1,4 @@
-/** A trace too large for the browser: its outline, the part in view in detail, and what the kernel is asked. */
+/** A trace too large for the browser: its outline, the part in view in detail, and requests to the kernel. */
 
 import type { Answer } from "../host/host";
 import { firstAtLeast } from "../model/lod/bisect";

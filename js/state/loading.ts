@@ -10,7 +10,7 @@ import type { Store } from "./store";
 
 const message = (error: unknown) => (error instanceof Error ? error.message : String(error));
 
-/** Fetch it; `outline` is what was drawn, null when that was everything. */
+/** Fetch it; `outline` is the coarse picture drawn first, null if everything was drawn. */
 export function loadRest(store: Store, outline: Outline | null, navigation: Navigation): void {
   if (!HAS_KERNEL || !outline) loadDetails(store, store.host.details(store.signal));
   else if (outline.rest !== "chunks") new LargeTrace(store, outline, navigation, store.signal);

@@ -34,7 +34,7 @@ export class ManyLanes {
     return true;
   }
 
-  /** Open the groups that hide what the filter has left, if that is little; close those opened for the last one. */
+  /** Open groups that hide the few remaining lanes of a filter; close groups opened for the previous filter. */
   open(arrange: () => Arrangement): void {
     const { lanes, host } = this;
     lanes.openFound([]);

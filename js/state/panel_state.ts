@@ -33,7 +33,7 @@ interface Panels {
 export class PanelState extends HoverAndMarks {
   panelOpen = true;
   helpOpen = false;
-  /** What the table of a selected range sums up by, and whether it is shown. */
+  /** The grouping of the table of a selected range, and whether the table is shown. */
   statisticsBy: By = "op";
   tableOpen = true;
   /** Whether a range is being dragged: a table that opens would move the lanes away. */

@@ -27,7 +27,7 @@ export class SelectionState extends PanelState {
     return this.aligned?.drawn ?? this.#run;
   }
 
-  /** The run as it was recorded. */
+  /** The run as recorded. */
   get run(): Drawn {
     return this.#run;
   }

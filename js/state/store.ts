@@ -35,13 +35,13 @@ const FEW_STEPS = 4;
 
 export class Store extends ShownStep {
   details: DetailsView | null = null;
-  /** The user's code, once it is known; null where there is none. */
+  /** The user's code once loaded; null if none was recorded. */
   code: Code | null = null;
   /** The memory of each allocator, once it is known; in the run's times. */
   tracks: readonly Track[] = [];
   /** The counters, once they are known; in the run's times. */
   counters: readonly CounterTrack[] = [];
-  /** Answers what the browser cannot, where it holds only parts of the trace. */
+  /** Answers queries about parts of the trace that the browser does not hold. */
   remote: KernelQueries | null = null;
   viewport: Viewport = { start: 0, end: 1 };
   arrangement: Arrangement = { items: [], height: 0 };
@@ -153,7 +153,7 @@ export class Store extends ShownStep {
     this.emit("layout");
   }
 
-  /** Show what the filter of lanes leaves. */
+  /** Show only the lanes that match the filter. */
   #filter(): void {
     this.#many.open(() => this.#arrange());
     this.rearrange();
@@ -205,7 +205,7 @@ export class Store extends ShownStep {
     this.showMatches();
   }
 
-  /** Take up what the search finds now. */
+  /** Use the current search result. */
   showMatches(): void {
     this.matches = this.#find();
     this.highlight(null);
@@ -243,7 +243,7 @@ export class Store extends ShownStep {
     this.emit("viewport");
   }
 
-  /** Dim all events that `mask` holds 0 for; null gives back what the search has found. */
+  /** Dim all events whose `mask` is 0; null restores the search result. */
   highlight(mask: Uint8Array | null): void {
     this.painting.dim(mask ?? this.matches?.mask ?? null);
     this.emit("paint");

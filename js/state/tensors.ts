@@ -6,7 +6,7 @@ import type { Store } from "./store";
 
 const byEvent = new WeakMap<Track, Map<number, number[]>>();
 
-/** Why there are no tensors to be shown; empty where there are. */
+/** Why no tensors can be shown; empty if they can. */
 export function whyNoTensors({ tracks, details, remote, detailsError, aligned }: Store): string {
   if (aligned) return "Tensors are not shown for aligned steps: choose one step, or all";
   if (tracks.some((track) => track.starts.length > 0)) return "";
@@ -49,7 +49,7 @@ export function endOf({ track, at }: Tensor): number {
   return track.starts[at] + track.lengths[at] * track.unit;
 }
 
-/** By id the events that had the buffers of an event: itself, and those that they were handed on to; [] without any. */
+/** By event id, the events that held its buffers: the event itself and later holders; [] without any. */
 export function holdersOf(store: Store, event: number): number[] {
   const tensors = tensorsOf(store, event);
   const others = tensors.flatMap(({ track, at }) => track.aliases(at).map(({ event }) => event));
@@ -57,9 +57,9 @@ export function holdersOf(store: Store, event: number): number[] {
 }
 
 /**
- * The event that used a buffer last, by its index: of those that read it or were handed it on, the one that
+ * The index of the last event that used a buffer: of its readers and later holders, the event that
  * ended
- * closest to when it was freed. Null where nothing freed it, or what used it is not all here.
+ * closest to its release. Null if nothing freed it, or if not all its users are loaded.
  */
 export function lastUser(store: Store, tensor: Tensor): number | null {
   const { details, run } = store;

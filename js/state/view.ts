@@ -1,4 +1,4 @@
-/** Restores what a timeline showed: of a page's author, or as Python wishes. */
+/** Restores a timeline's view: the page author's, or one that Python sets. */
 
 import { eventCount } from "../model/lod/merged";
 import { NO_STEP, type Selection } from "../model/types";
@@ -30,7 +30,7 @@ export function showView(store: Store, view: View): void {
   store.setViewport({ start: view.start, end: view.end }, "view");
 }
 
-/** Everything that is set up now; steps that are aligned have times of their own, of which no view can be made. */
+/** The current settings. Aligned steps have times of their own, so they have no view. */
 export function savedView(store: Store): SavedView {
   const { host } = store;
   return {
@@ -42,7 +42,7 @@ export function savedView(store: Store): SavedView {
   };
 }
 
-/** Set up what a link or a page names, as far as it is in this trace. */
+/** Apply the settings of a link or a page, as far as this trace has them. */
 export function showSaved(store: Store, view: SavedView): void {
   for (const key of ["group_by", "color_by", "lane_filter"] as const)
     if (store.host.get(key) !== view[key]) store.setOption(key, view[key]);
@@ -51,7 +51,7 @@ export function showSaved(store: Store, view: SavedView): void {
   showView(store, view);
 }
 
-/** Whether what is selected is in this trace. */
+/** Whether the selected events are in this trace. */
 export function isOf({ run }: Store, selection: Selection | null): boolean {
   const [numbers, count] =
     selection && "events" in selection
@@ -60,7 +60,7 @@ export function isOf({ run }: Store, selection: Selection | null): boolean {
   return numbers.every((number) => number >= 0 && number < count);
 }
 
-/** Keep the view under a name, in place of another one of that name. Returns what was done. */
+/** Save the view under a name, replacing a view of that name. Returns a message. */
 export function nameView(store: Store, name: string): "saved" | "replaced" | null {
   const views = store.host.get("views");
   const others = views.filter((each) => each.name !== name);

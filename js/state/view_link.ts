@@ -15,10 +15,10 @@ const MOST_LETTERS = 20;
 /** Keys of groups by kind and of tracks; what tracks there are is not known yet when the page opens. */
 const NO_LANE = /^(kind:|own:|(memory|tensors|counter|bars)\0)/;
 
-/** The address that was made here last: the page shows its view, or aligned steps, of which there is no view. */
+/** The last address made here: the page shows its view, or aligned steps, which have no view. */
 let made = "";
 
-/** Why there are no links here; empty where there are. */
+/** Why the view has no link; empty if it has. */
 export function whyNoLink({ host }: Store): string {
   // A notebook's frame has no address, and a notebook's own leads to no widget.
   const isPage = OWNS_PAGE && /^(file|https?):/.test(location.href) && host.exports.includes("html");
@@ -64,7 +64,7 @@ export function followLinks(store: Store, hint: (text: string) => void): void {
   addEventListener("hashchange", follow, { signal: store.signal });
 }
 
-/** What a link names that this trace lacks. */
+/** Settings of a link that this trace lacks. */
 function lacks(store: Store, view: SavedView, isHere: (lane: string[]) => boolean): string[] {
   const { step, selection } = view;
   const others = [...view.hidden, ...view.pinned].filter((lane) => !isHere(lane));

@@ -1,4 +1,4 @@
-/** Puts a text into the clipboard, also on pages that may not use the asynchronous one: those that came over HTTP. */
+/** Copies a text to the clipboard, even on pages over plain HTTP, which may not use the asynchronous API. */
 
 /** Resolves with what to tell the user. */
 export function copied(text: string): Promise<string> {

@@ -1,4 +1,4 @@
-/** A button that copies a table: with exact figures as a DataFrame or CSV, or as Markdown as it is shown. */
+/** A button that copies a table: with exact figures as a DataFrame or CSV, or with the displayed texts as Markdown. */
 
 import { useEffect, useState } from "preact/hooks";
 import { csvText, type Field, frameText } from "../model/format/table_text";

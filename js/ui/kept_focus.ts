@@ -13,7 +13,7 @@ export function isFocusLost(): boolean {
   return !document.activeElement || document.activeElement === document.body;
 }
 
-/** If the user moves it by keys, focuses what the closest element around the lost one selects with `data-focus`. */
+/** If the user moves it by keys, focuses the target of `data-focus` at the closest ancestor of the lost element. */
 export function namedAround(): Lost {
   let around: HTMLElement[] = [];
   return {
@@ -42,7 +42,7 @@ export function keepFocus(root: HTMLElement, signal: AbortSignal, { gained, inst
   const changed = (records: MutationRecord[]) => {
     if (!held) return;
     const isUsable = held.isConnected && !held.matches(":disabled") && !held.closest("[hidden]");
-    // What is disabled keeps the focus until the next frame.
+    // A disabled element keeps the focus until the next frame.
     const isLost = isFocusLost() || shadow.activeElement === held;
     if (!isUsable) {
       held = null;

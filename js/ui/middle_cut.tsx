@@ -1,4 +1,4 @@
-/** A text that loses its middle where there is no room for it, at any width. */
+/** A text that loses its middle if it does not fit, at any width. */
 
 import { withoutControls } from "../model/format/bidi";
 

@@ -47,7 +47,7 @@ export function StepBars({ bars }: { bars: readonly StepBar[] }) {
   );
 }
 
-/** What a finding leaves out of its few sentences. */
+/** The rest of a finding, beyond its few sentences. */
 export function HowMeasured({ text }: { text: string }) {
   return text ? (
     <details class="how">

@@ -98,7 +98,7 @@ export function ownKeys(
   const pressed = (event: KeyboardEvent) => {
     if (!isOwn(event)) return;
     if (event.ctrlKey || event.metaKey) {
-      // The browser would undo what was typed in a field earlier.
+      // The browser would undo earlier typing in a field.
       const isUndo = event.key.toLowerCase() === "z" && !isTextField(event.composedPath()[0]);
       if (isUndo) event.preventDefault();
       return;
@@ -142,7 +142,7 @@ export function ownKeys(
   });
   const instead = () => {
     lost.instead();
-    // What is disabled keeps the focus until the next frame.
+    // A disabled element keeps the focus until the next frame.
     const { activeElement } = root.getRootNode() as Document | ShadowRoot;
     if (isFocusLost() || activeElement?.matches(":disabled")) goHome();
   };

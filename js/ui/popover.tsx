@@ -54,7 +54,7 @@ export function Popover({
     if (!isOpen) return;
     // This runs after the next frame: somebody may have gone on to another part of it by then.
     if (!box.current?.contains(root()?.activeElement ?? null)) enter();
-    // It would stay where it is while its button moves away.
+    // It would keep its position while its button moves away.
     const listening = new AbortController();
     const options = { capture: true, signal: listening.signal };
     const scrolled = (event: Event) => {
@@ -121,7 +121,7 @@ export function Popover({
   );
 }
 
-/** Below the button, or above it where there is more room. Its own size is not known yet. */
+/** Below the button, or above it if there is more room. Its own size is not known yet. */
 function place(box: HTMLElement, anchor: DOMRect): void {
   const below = innerHeight - anchor.bottom;
   const isBelow = below > 260 || below >= anchor.top;

@@ -1,4 +1,4 @@
-/** A name that breaks between its scopes, and where a scope is long between its words, where it must be broken at all. */
+/** A name that breaks between its scopes, and between the words of a long scope, only if it must break. */
 
 /** Beyond this many parts a name is not read but recognised, and may break anywhere. */
 const MAX_PARTS = 100;

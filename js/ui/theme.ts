@@ -22,7 +22,7 @@ export interface Tokens {
 const dark = () => matchMedia("(prefers-color-scheme: dark)");
 const probe = () => document.createElement("canvas").getContext("2d");
 
-/** A CSS colour of any notation as "#rrggbb"; canvas contexts normalise what they are given. */
+/** A CSS colour of any notation as "#rrggbb"; canvas contexts normalise colours. */
 function normalise(css: string, context: CanvasRenderingContext2D | null): string {
   if (!context) return css;
   context.fillStyle = "#888888";
@@ -40,7 +40,7 @@ function luminance(hex: string): number {
 }
 
 /**
- * The page's theme: that of the ground the page paints around `host`. Where none is painted yet or at all, JupyterLab
+ * The page's theme: that of the background painted around `host`. If there is none (yet), JupyterLab
  * and VS Code publish theirs as a custom property, Colab, marimo and plain pages mark the root element, and the rest
  * leaves it to the system's preference.
  */

@@ -47,7 +47,7 @@ export function bindTips(root: HTMLElement, signal: AbortSignal): void {
     else if (tip.contains(target)) clearTimeout(timer);
   };
   const focused = (event: Event) => {
-    // A click focuses as well; the user knows what they clicked.
+    // A click also focuses; the user knows the clicked element.
     if ((event.target as Element).matches(":focus-visible")) entered(event);
   };
   const clicked = (event: Event) => {
@@ -83,7 +83,7 @@ export function bindTips(root: HTMLElement, signal: AbortSignal): void {
   });
 }
 
-/** Below what it explains, above where there is no room. */
+/** Below its element, or above it if there is no room. */
 function place(tip: HTMLElement, anchor: DOMRect): void {
   const width = Math.min(WIDTH, innerWidth - 16);
   const left = Math.min(Math.max(anchor.left, 8), innerWidth - width - 8);

@@ -1,4 +1,4 @@
-/** What a step usually takes: the value that others of its group are compared with. */
+/** The typical step time: the reference of the other steps of its group. */
 
 import type { Grid } from "./grid";
 import { quantile, type Spread } from "./spread";

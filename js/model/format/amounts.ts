@@ -2,7 +2,7 @@
 
 import { formatBytes, formatCount, formatNumber } from "./units";
 
-/** "1,234", "0.05213", "1.23e+21", "12.5 %", "4.00 MiB", "3 elements"; "–" where there is none. */
+/** "1,234", "0.05213", "1.23e+21", "12.5 %", "4.00 MiB", "3 elements"; "–" for none. */
 export function formatAmount(value: number, unit: string): string {
   if (Number.isNaN(value)) return "–";
   if (unit === "bytes") return formatBytes(value);

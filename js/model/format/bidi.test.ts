@@ -4,11 +4,11 @@ import { isolated, withoutControls } from "./bidi";
 const SHALOM = "\u05e9\u05dc\u05d5\u05dd";
 
 describe("a name within a sentence", () => {
-  it("is left alone where it runs from left to right", () => {
+  it("keeps left-to-right text unchanged", () => {
     expect(isolated("gradients/MatMul_\u03b1")).toBe("gradients/MatMul_\u03b1");
   });
 
-  it("is apart from the rest where it runs from right to left", () => {
+  it("isolates right-to-left text", () => {
     expect(isolated(SHALOM)).toBe(`\u2068${SHALOM}\u2069`);
   });
 

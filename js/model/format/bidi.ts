@@ -2,7 +2,7 @@
 
 /** Letters of Hebrew, Arabic and others that run so. */
 const RIGHT_TO_LEFT = /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}]/u;
-/** They turn what comes after them, and one that closes more than was opened lets the others out. */
+/** Bidi controls affect all following text; an unmatched closer ends outer embeddings. */
 const CONTROLS = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]/g;
 
 /** The text as it can be drawn: each letter in its own direction. */

@@ -43,7 +43,7 @@ const FORMATS: Record<Exclude<ColumnUnit, "text" | "name">, (value: number) => s
   ratio: formatRatio,
 };
 
-/** The text of a cell; "–" where it is not known. */
+/** The text of a cell; "–" if unknown. */
 export function formatCell(value: string | number | null, unit: ColumnUnit): string {
   if (value === null || (typeof value === "number" && Number.isNaN(value))) return UNKNOWN;
   if (typeof value === "string" || unit === "text" || unit === "name") return String(value);

@@ -33,7 +33,7 @@ export function shorten(name: string, columns: number): string {
   return `${name.slice(0, head)}${ELLIPSIS}/${name.slice(tail)}`;
 }
 
-/** `text` in at most `columns` characters, of which most are from its start. */
+/** `text` in at most `columns` characters, most of them from its start. */
 export function cutMiddle(text: string, columns: number): string {
   const kept = columns - 1;
   // Names that differ mostly differ in a number at their end.

@@ -70,7 +70,7 @@ export function inColumns(sizes: readonly Size[], links: readonly Link[]): Colum
   return { columns, nodes, edges };
 }
 
-/** The column of each node: right of its producers, and no further from what it is tied to than it must be. */
+/** The column of each node: right of its producers, and as close as possible to its neighbours. */
 function rank(count: number, links: readonly Link[]): number[] {
   const outputs = Array.from({ length: count }, (): number[] => []);
   for (const { source, target } of links) outputs[source].push(target);
@@ -101,7 +101,7 @@ function rank(count: number, links: readonly Link[]): number[] {
   return ranks;
 }
 
-/** Sorts the cells of each column by the middle of what they are linked with, from left to right and back. */
+/** Sorts the cells of each column by the median of their neighbours, from left to right and back. */
 function order(columns: Cell[][]): void {
   begin(columns);
   let best = columns.map((column) => [...column]);

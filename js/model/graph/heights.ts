@@ -1,6 +1,6 @@
 /**
- * How high the cells of ordered columns stand, so that long edges are straight and nodes in the middle of what they
- * are linked with: U. Brandes and B. Köpf, Fast and Simple Horizontal Coordinate Assignment, 2001.
+ * Vertical positions of the cells of ordered columns. Long edges are straight, and nodes are centred between their
+ * neighbours: U. Brandes and B. Köpf, Fast and Simple Horizontal Coordinate Assignment, 2001.
  */
 
 import type { Cell } from "./columns";
@@ -11,7 +11,7 @@ const BETWEEN_BENDS = 6;
 /** Sets `y` of every cell; the topmost edge of all is at 0. */
 export function setHeights(columns: readonly Cell[][]): void {
   const crossed = crossedLinks(columns);
-  // Aligned with what is left or right of each, from the top or from the bottom.
+  // Align each with its left or right neighbour, from the top or from the bottom.
   const drawings = (["before", "after"] as const).flatMap((side) =>
     [1, -1].map((down) => {
       const heights = drawing(columns, crossed, side, down);
@@ -47,7 +47,7 @@ function drawing(
   const blocks = new Map<Cell, Cell[]>();
   for (const [cell, root] of rootOf) blocks.set(root, [...(blocks.get(root) ?? []), cell]);
   const next = (cell: Cell, by: number): Cell | undefined => columns[cell.column][cell.place + down * by];
-  // As near as it can be to what is above or below it.
+  // As close as possible to the cell above or below.
   const against = (by: 1 | -1, alone: (root: Cell) => number) => {
     const known = new Map<Cell, number>();
     const height = (root: Cell): number => {
@@ -63,7 +63,7 @@ function drawing(
     };
     return height;
   };
-  // What has room comes as close as it can to what is below.
+  // Move cells with free room as close as possible to the cell below.
   const close = against(
     1,
     against(-1, () => 0),

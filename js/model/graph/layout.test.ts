@@ -17,7 +17,7 @@ const wholeNumbers = (seed: number) => {
 };
 const SIZE = { width: 100, height: 40 };
 
-/** Two producers, one of which the other one feeds, and three consumers. */
+/** Two producers, the first feeding the second, and three consumers. */
 const nodes = [node(9), node(1), node(2), node(11), node(12), node(13)];
 const edges = [
   edge(1, 2),
@@ -97,7 +97,7 @@ describe("the layout of a graph", () => {
     expect(line.label!.x + 40).toBeLessThanOrEqual(wide[1].x - 50);
   });
 
-  it("has long edges straight, sources next to what they feed, and no lines that need not cross", () => {
+  it("has straight long edges, sources next to their consumers, and no avoidable crossing", () => {
     // 1 feeds 2, 3 and, past their column, 6; 7 feeds 6 alone. 2 and 3 are named the other way round by their consumers.
     const { nodes, edges } = layoutGraph(
       {

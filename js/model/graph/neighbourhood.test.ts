@@ -5,7 +5,7 @@ import { type GraphEdge, MOST_NODES, MOST_PER_HOP, neighbourhood } from "./neigh
 
 const KINDS: EdgeKind[] = ["data", "control", "transfer", "launch", "flow"];
 
-/** The edges as a trace has them: by where they end. */
+/** The edges in a trace's order: by their target. */
 function flow(count: number, edges: readonly GraphEdge[]): Dataflow {
   const byEnd = Array.from({ length: count }, (_, event) => edges.filter((edge) => edge.target === event));
   const offsets = [0];

@@ -43,7 +43,7 @@ export interface Neighbourhood {
   nodes: GraphNode[];
   /** All edges between the nodes; of several between two nodes the strongest. */
   edges: GraphEdge[];
-  /** Edges within the hops that lead to what the limits leave out. */
+  /** Edges within the hops to nodes beyond the limits. */
   leftOut: number;
 }
 

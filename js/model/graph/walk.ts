@@ -5,7 +5,7 @@ import type { GraphLayout, PlacedNode } from "./layout";
 
 export type Direction = "left" | "right" | "up" | "down";
 
-/** The event that an arrow key leads to; null where there is none. */
+/** The event that an arrow key leads to; null if none. */
 export function walk({ nodes, edges }: GraphLayout, event: number, direction: Direction): number | null {
   const from = nodes.find((node) => node.event === event);
   if (!from) return null;

@@ -75,7 +75,7 @@ describe("AlignedSteps", () => {
     expect(either.fromRun({ ...all, step: -1 })).toBeNull();
   });
 
-  it("leaves selected events as they are", () => {
+  it("keeps selected events", () => {
     expect(aligned.toRun({ events: [3] })).toEqual({ events: [3] });
     expect(aligned.fromRun({ events: [3] })).toEqual({ events: [3] });
   });

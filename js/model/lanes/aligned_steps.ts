@@ -77,7 +77,7 @@ export class AlignedSteps {
     };
   }
 
-  /** A selection of the run in the terms of what is shown; one over all steps is in none of them. */
+  /** A selection of the run in displayed times; a selection over all steps has no equivalent. */
   fromRun(selection: Selection | null): Selection | null {
     if (!selection || "events" in selection) return selection;
     const step = this.#run.steps.findIndex((each) => each.step !== NO_STEP && each.step === selection.step);

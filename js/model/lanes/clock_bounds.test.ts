@@ -39,7 +39,7 @@ describe("clocks of lanes", () => {
 describe("clockBand", () => {
   const viewport = { start: 0, end: 10_000 };
 
-  it("is before the cursor where lanes are shown late, and behind it where they are early", () => {
+  it("is before the cursor if lanes are late, and behind it if they are early", () => {
     expect(clockBand(clock(-100, 3000), 4000, viewport, 100)).toEqual({ from: 10, to: 41 });
   });
 

@@ -16,7 +16,7 @@ export interface WireClock {
   high: number | null;
 }
 
-/** Give lanes the clock of their task, where it is known and not exact. */
+/** Give lanes the clock error of their task, if known and not exact. */
 export function withClocks(lanes: Lane[], bounds: readonly WireClock[]): Lane[] {
   const clocks = new Map<string, Clock>();
   for (const { task, low, high } of bounds.slice(1)) {

@@ -8,7 +8,7 @@ import type { Lane } from "../types";
 /** The fields that name a lane. */
 type Called = Pick<Lane, "task" | "device" | "lane">;
 
-/** Stands for the op type of events of which none was recorded, such as kernels that no op launched. */
+/** Stands for a missing op type, such as that of kernels that no op launched. */
 export const UNKNOWN_OP = "(unknown op)";
 export const NO_NAME = "(no name)";
 

@@ -19,7 +19,7 @@ export interface GroupItem {
   type: "group";
   key: string;
   label: string;
-  /** The full name of what is grouped. */
+  /** The full name of the group. */
   path: string;
   level: 0 | 1;
   y: number;

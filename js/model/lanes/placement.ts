@@ -36,7 +36,7 @@ export class Placement {
     return this.#lanes.get(lane);
   }
 
-  /** Whether an event belongs to what is shown: the step, or any step where they are aligned. */
+  /** Whether an event is displayed: it belongs to the chosen step, or to any step if steps are aligned. */
   isShown(id: number): boolean {
     if (this.#drawn.lane[id] < (this.#drawn.leftOut ?? 0)) return false;
     return this.#step === null || this.#drawn.step === null || this.#drawn.step[id] === this.#step;

@@ -6,7 +6,7 @@ import { eventCount } from "../lod/merged";
 import { type Drawn, type Lane, NO_STEP, type Step } from "../types";
 
 export interface StepBar {
-  /** Indexes in the list of steps that this bar stands for: one, or a few where there are more steps than room. */
+  /** Indexes of the steps that this bar stands for: one, or a few if there are more steps than pixels. */
   first: number;
   last: number;
   /** The one of them to describe (index in the list): the longest, or the busiest if only that stands out. */

@@ -21,7 +21,7 @@ const NOWHERE = { task: "", device: "" };
 
 interface TrackItem {
   key: string;
-  /** Where it is if no group above names it; else "". */
+  /** Its place if no group above names it; else "". */
   context: string;
   y: number;
   height: number;
@@ -62,13 +62,13 @@ export type AnyTrackItem = MemoryItem | TensorsItem | CounterItem | BarsItem;
 export interface TrackOptions {
   /** Memory of allocators, below the lanes of their devices. */
   tracks: readonly Track[];
-  /** The bars of its buffers; null where they are not shown. */
+  /** The bars of its buffers; null if hidden. */
   tensors: (track: Track) => TensorRows | null;
   /** Counters, below the memory. */
   counters: readonly CounterTrack[];
   /** Bars of the user's own, below everything. */
   bars?: readonly OwnBars[];
-  /** The one row of such bars that are folded; null for those that are not. */
+  /** The single row of folded bars; null for unfolded ones. */
   foldedBars?: (key: string, track: OwnBars) => Row | null;
 }
 

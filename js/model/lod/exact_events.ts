@@ -16,7 +16,7 @@ export interface WholeNumbers {
   ops: number[];
   /** Around one event: how many edges end and begin in each. */
   degrees?: Degree[];
-  /** By id, the events of which those are here that read what they made; of many those that end last. */
+  /** By event id, the loaded events that read its outputs; if there are many, the last to end. */
   holders?: number[];
   /** One event only: how many events have its name, and their total time (ns). */
   same?: SameName;
@@ -63,13 +63,13 @@ type Fact = {
   [F in keyof Details]: Details[F] extends (event: number) => unknown ? F : never;
 }[keyof Details];
 
-/** The details of a few events under their indexes in what is drawn now; of all others nothing is known. */
+/** The details of a few events by their index in the current picture; other events have none. */
 export class SparseDetails implements DetailsView {
   readonly #own: ReadonlyMap<number, number>;
 
   /**
    * `numbers` has the event id of each event that `details` has, `later` the nanoseconds from the origin of the
-   * whole to theirs; `now` gives what is drawn.
+   * whole to theirs; `now` gives the current picture.
    */
   constructor(
     readonly details: Details,

@@ -84,7 +84,7 @@ function partOf(row: Row, moves: Moves, isMoving: boolean): Row {
   return pieces.row(row);
 }
 
-/** The pieces of `top`, and between them what is left of those of `below`. */
+/** The pieces of `top`, and between them the uncovered parts of `below`. */
 function laidOver(top: Row, below: Row): Row {
   const pieces = new Pieces(2 * top.ids.length + below.ids.length);
   let at = 0;

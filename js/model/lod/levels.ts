@@ -4,7 +4,7 @@ import type { Row } from "../types";
 /**
  * The events of a row with neighbours merged that start in the same bucket (a
  * multiple of `bucket` ns) and are all shorter than it. Entries are ordered by
- * start and do not overlap; an entry with `count` 1 is an event as it is.
+ * start and do not overlap; an entry with `count` 1 is a single event.
  */
 export interface Level {
   /** Start of the first, end of the last event merged (ns). */
@@ -139,7 +139,7 @@ function levelLengths({ start, end }: Row): Float64Array {
   return lengths;
 }
 
-/** The first power of 4 above `longest` ns of which both starts lie in one bucket; COARSEST + 1 when none does. */
+/** The smallest power of 4 above `longest` ns whose buckets hold both starts in one; COARSEST + 1 if none does. */
 function mergingPower(before: number, start: number, longest: number): number {
   if (longest >= POWERS[COARSEST]) return COARSEST + 1;
   let k = longest < 0x80000000 ? (33 - Math.clz32(longest)) >> 1 : COARSEST;

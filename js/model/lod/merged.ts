@@ -1,4 +1,4 @@
-/** A trace of which the browser holds what the pixels need: entries that each stand for one event or several. */
+/** A trace reduced to the detail that the pixels need: each entry stands for one event or several. */
 import type { Drawn, Merged, Row, Selection } from "../types";
 
 /** Events of the trace, however many the browser holds. */
@@ -19,7 +19,7 @@ export function entryOfEvent(drawn: Drawn, event: number): number | null {
   return entry < 0 ? null : entry;
 }
 
-/** A selection with its events by place instead of id; those that are not here are left out. */
+/** A selection with its events by position instead of id, without events that are not loaded. */
 export function byEntry(drawn: Drawn, selection: Selection | null): Selection | null {
   if (!drawn.merged || !selection || !("events" in selection)) return selection;
   const places = selection.events.map((event) => entryOfEvent(drawn, event));
@@ -80,7 +80,7 @@ export function mergedRows(drawn: Drawn, merged: Merged, step: number | null): R
   });
 }
 
-/** A row of which nothing is here. */
+/** A row without loaded entries. */
 const NOTHING: Pick<Row, "ids" | "start" | "end" | "merged"> = {
   ids: new Uint32Array(0),
   start: new Float64Array(0),

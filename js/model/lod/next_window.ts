@@ -13,10 +13,10 @@ const FINER = 2;
 const LEAST_MARGIN = 0.25;
 
 /**
- * The part to ask for, three times as wide as the view; null when what is there will do.
+ * The part to request, three times as wide as the view; null if the loaded part suffices.
  *
- * `pixels` is the width of the picture, `bounds` what can be looked at at all,
- * `outline` the bucket of the whole run, `held` the part that is there or asked for.
+ * `pixels` is the width of the picture, `bounds` the whole time range,
+ * `outline` the bucket of the whole run, `held` the loaded or requested part.
  */
 export function wantedWindow(
   viewport: Viewport,

@@ -1,4 +1,4 @@
-/** Puts together what is drawn of a large trace: its outline, a part in more detail, and single events. */
+/** Combines the picture of a large trace from its outline, a part in more detail, and single events. */
 
 import { type WireClock, withClocks } from "../lanes/clock_bounds";
 import type { Drawn, Lane, Step } from "../types";
@@ -7,8 +7,8 @@ import { type Container, Strings } from "../wire/container";
 import { type Entries, entriesIn } from "../wire/entries";
 
 /**
- * How the rest of a trace comes: all of it, after the outline; in the parts that are asked for; or in parts of the
- * lanes in view, of which the outline has only those that stand for a device's.
+ * How the kernel sends the events that the outline lacks: everything; requested time ranges; or only the
+ * lanes in view, because the outline has only one lane per device.
  */
 export type Rest = "chunks" | "windows" | "lanes";
 
@@ -81,8 +81,8 @@ export function outlineIn(container: Container): Outline | null {
 }
 
 /**
- * Joins what is to be drawn: `part` replaces the outline's entries that it overlaps; `exact` events are known
- * but in no row.
+ * Joins the three sources: `part` replaces the outline's entries that it overlaps; `exact` events have details
+ * but no row.
  */
 export function compose(outline: Outline, part: OutlinePart | null, exact: Entries | null): Drawn {
   const blocks = [outline.entries, ...(part ? [part.entries] : []), ...(exact ? [exact] : [])];

@@ -44,7 +44,7 @@ export function categoryColour(name: string, theme: Theme): string {
 
 export const SHADES = VARIANTS.length;
 
-/** The shades of a category's colour, of which each name has one. */
+/** The shades of a category's colour; each name has one of them. */
 export function shadesOf(name: string, theme: Theme): string[] {
   const token = parseColour(categoryColour(name, theme));
   return VARIANTS.map((by) => toHex(lighten(token, by)));
@@ -60,7 +60,7 @@ export function waitColour(theme: Theme): string {
   return theme === "light" ? "#cdbdeb" : "#54467a";
 }
 
-/** A colour number for every event, and what the numbers look like. */
+/** A colour number for every event, and the colour of each number. */
 export function paints(drawn: Drawn, colorBy: ColorBy, theme: Theme): Paints {
   const { colour, css, legend } =
     colorBy === "kind"

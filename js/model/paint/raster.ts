@@ -70,7 +70,7 @@ export function rasterRow(
         out[offset + pixel] = coverage(pixelBusy, nsPerPixel, least) + paint[ids[longest[largestEntry]]];
       const left = Math.max(first, 0);
       const right = Math.min(last - 1, width);
-      // Where there is no finer data yet, a wide entry can be several events with gaps between them.
+      // Until finer data arrives, a wide entry can stand for several events with gaps between them.
       const level = count[i] === 1 ? FULL_LEVEL * 256 : coverage(busy[i], entryEnd - entryStart, least);
       const code = level + paint[ids[longest[i]]];
       for (let at = pixel === left && hasStart ? left + 1 : left; at < right; at++) out[offset + at] = code;

@@ -1,4 +1,4 @@
-/** The event of one trace that is what a given one is in another. */
+/** Finds the event of a trace that corresponds to an event of another trace. */
 
 import type { Drawn } from "../types";
 /** An event as another trace knows it, and when it begins: nanoseconds from the origin. */

@@ -1,4 +1,4 @@
-/** Searches in what has a text alone, such as an annotation. */
+/** Searches objects that have only a text, such as annotations. */
 
 import { parseQuery } from "./query";
 

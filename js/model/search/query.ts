@@ -1,4 +1,4 @@
-/** Reads what is typed into the search field; tfvis_nb/display/large/query.py does the same. */
+/** Parses the search field; tfvis_nb/display/large/query.py does the same. */
 
 export type Field = "any" | "name" | "op" | "lane" | "kind" | "is" | "file";
 
@@ -12,7 +12,7 @@ export type Term =
   | { type: "steps" | "lines"; first: number; last: number }
   | { type: "unread"; word: string };
 
-/** Terms of which at least one must hold, or none of them. */
+/** Terms; at least one must hold, or none if negated. */
 export interface Clause {
   terms: Term[];
   negated: boolean;
@@ -31,7 +31,7 @@ const BYTES = new Map(
 );
 const BOUND = /^([<>])(=?)(\d+(?:\.\d*)?|\.\d+)([a-zµμ]*)$/;
 const RANGE = /^(\d+)(?:-(\d+))?$/;
-// "> 1 ms" is one bound and "a | b" one word, however they are spaced; quoted text stays as it is.
+// "> 1 ms" is one bound and "a | b" one word, however they are spaced; quoted text is kept.
 const SPACED =
   /"[^"]*"?|\s*(\|)\s*|([<>]=?)\s*(\.?\d[\d.]*)\s*(ns|us|µs|μs|ms|s|m|[kmgt]i?b|b)(?![0-9a-z_])/g;
 const WORD = /(?:[^\s"]|"[^"]*"?)+/g;

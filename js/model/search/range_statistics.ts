@@ -71,10 +71,10 @@ export function eventsIn(drawn: Drawn, selection: RangeSelection): Uint32Array {
   return drawn.isAligned ? found.sort((a, b) => start[a] - start[b]) : found;
 }
 
-/** The line of the user's own code that an event belongs to, such as "model.py:12"; "" where none is known. */
+/** The line of the user's own code that an event belongs to, such as "model.py:12"; "" if unknown. */
 export type LineOf = (id: number) => string;
 
-/** What the events of a range are summed up by. */
+/** The groupings of the events of a range. */
 export function labelOf(drawn: Drawn, id: number, by: By, lineOf: LineOf): string {
   if (by === "op") return drawn.ops[drawn.op[id]];
   if (by === "name") return drawn.names.get(drawn.name[id]);
@@ -153,7 +153,7 @@ export function rangeStatistics(
   return { rows, count: ids.length, busy, total };
 }
 
-/** Of the events that start together the longest goes first: what it encloses comes after it. */
+/** Among events with equal starts the longest comes first: it encloses the others. */
 function longestFirst({ start, duration }: Drawn, ids: Uint32Array): void {
   for (let at = 0, next = 1; at < ids.length; at = next++) {
     while (next < ids.length && start[ids[next]] === start[ids[at]]) next++;

@@ -16,7 +16,7 @@ export interface SourceFile {
 /** One call on a stack. */
 export interface Frame {
   file: SourceFile;
-  /** From 1 on; 0 where it is not known. */
+  /** One-based; 0 if unknown. */
   line: number;
   function: string;
   text: string;
@@ -131,7 +131,7 @@ export class Code {
     return frame < 0 ? null : this.#frame(frame);
   }
 
-  /** "" where it is not known. */
+  /** "" if unknown. */
   phase(row: number): string {
     return this.phases[oneOf(this.#container, "code_phase", null, [Uint8Array])[row] - 1] ?? "";
   }

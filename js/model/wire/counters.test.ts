@@ -46,7 +46,7 @@ describe("readCounters", () => {
     expect(valueAt(load, 5)).toBeNaN();
   });
 
-  it("counts at the last track those that there are none of", async () => {
+  it("counts omitted tracks at the last one", async () => {
     expect((await read({ counters_unsent: 7 })).map(({ unsent }) => unsent)).toEqual([undefined, 7]);
     expect((await read({ counters_unsent: 0 })).map(({ unsent }) => unsent)).toEqual([undefined, undefined]);
   });

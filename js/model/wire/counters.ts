@@ -3,7 +3,7 @@ import { firstAbove } from "../lod/bisect";
 import { type Container, oneOf } from "./container";
 import type { StepLine } from "./step_line";
 
-/** Values over time, all of them or only those that draw the same line. */
+/** Values over time, thinned without changing the drawn line. */
 interface CounterLine extends StepLine {
   reduced?: true;
 }
@@ -37,7 +37,7 @@ export interface CounterFigures {
   most: number;
 }
 
-/** The tracks that display/wire/counters.py wrote; none where there are no counters. */
+/** The tracks that display/wire/counters.py wrote; none without counters. */
 export function readCounters(container: Container): CounterTrack[] {
   const tracks = (container.header.counters ?? []) as (CounterTrack & { first: number })[];
   const unsent = Number(container.header.counters_unsent ?? 0);
@@ -72,7 +72,7 @@ export function valueAt({ times, levels }: StepLine, time: number): number {
   return levels[firstAbove(times, time) - 1] ?? Number.NaN;
 }
 
-/** The figures of a track from `start` to `end`, null where it has no value by then. */
+/** The figures of a track from `start` to `end`, null if it has no value by then. */
 export function counterFigures(
   { times, levels }: StepLine,
   start: number,

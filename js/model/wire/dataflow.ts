@@ -86,7 +86,7 @@ export function readDataflow(container: Container, rows: Uint32Array): Dataflow 
   return readLinks(container, rows, "edge", (edges) => oneOf(container, "edge_kind", edges, [Uint8Array]));
 }
 
-/** From the events that made the operands of an instruction to the one that ran it; null where none are known. */
+/** From the events that made the operands of an instruction to the one that ran it; null if unknown. */
 export function readOperands(container: Container, rows: Uint32Array): Dataflow | null {
   if (!container.column("operand_distance")) return null;
   return readLinks(container, rows, "operand", (edges) =>

@@ -204,7 +204,7 @@ describe("Details", () => {
     expect(read.ownMemory(2)?.persistentIds).toBe("[32, 784]");
   });
 
-  it("takes labels as they are when nothing stands for names in them", async () => {
+  it("keeps labels without placeholders for names", async () => {
     const bytes = await gzip(writeContainer({ ...header, own_name: "" }, columns));
     expect((await readDetails(bytes, drawn)).label(0)).toBe("[CPU] \x1a = MatMul(b, c)");
   });

@@ -38,7 +38,7 @@ export class Details {
   /** The memory of each allocator. */
   readonly tracks: Track[];
   readonly counters: CounterTrack[];
-  /** The user's code; null where none was recorded, or only parts of the trace are here. */
+  /** The user's code; null if none was recorded, or if only parts of the trace are loaded. */
   readonly code: Code | null;
   readonly #container: Container;
   readonly #header: DetailsHeader;
@@ -196,7 +196,7 @@ export class Details {
     return this.#flow.consumers(event);
   }
 
-  /** The events that made the operands of the instruction which this one ran, and those that used its result. */
+  /** The events that made the operands of this event's instruction, and the users of its result. */
   operands(event: number): Ends {
     const flow = this.#operands;
     return { inputs: flow?.inputs(event) ?? [], consumers: flow?.consumers(event) ?? [] };
@@ -217,7 +217,7 @@ export class Details {
     return this.#records.outputs(this.#rows[event]);
   }
 
-  /** The tensors that the event used, where they were recorded. */
+  /** The tensors that the event used, if recorded. */
   referenced(event: number): Referenced[] {
     return this.#records.referenced(this.#rows[event]);
   }

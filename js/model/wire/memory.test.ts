@@ -66,7 +66,7 @@ describe("readTracks", () => {
     expect([cpu.role(0), cpu.outlives(0), cpu.aliases(0)]).toEqual(["allocated", false, []]);
   });
 
-  it("finds none where none were written", async () => {
+  it("finds none if none were written", async () => {
     expect(await read({ tracks: [] }, {})).toEqual([]);
     expect(await read({}, {})).toEqual([]);
   });

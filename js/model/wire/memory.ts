@@ -32,7 +32,7 @@ export interface Track extends StepLine {
   /** The content of a buffer, by its index. */
   name(at: number): string;
   role(at: number): Role;
-  /** Whether nothing freed it while was recorded; then its length is that of what was. */
+  /** Whether nothing freed it during the recording; then its length ends with the recording. */
   outlives(at: number): boolean;
   /** The other outputs that it was handed on to. */
   aliases(at: number): Alias[];

@@ -2,7 +2,7 @@
  * it. */
 import { type Container, oneOf, type Strings } from "./container";
 
-/** Terms and texts: where a node can run, what it is, and which instruction of a program ran. */
+/** Terms and texts: a node's possible devices, its description, and the instruction of a program that ran. */
 export interface NodeFacts {
   placement: [string, string][];
   node: [string, string][];

@@ -31,7 +31,7 @@ export interface OverviewCard {
   /** How long a step takes; null without steps. */
   step_time: OverviewLine | null;
   lines: OverviewLine[];
-  /** How far the figures can be trusted, and what was not recorded. */
+  /** How far the figures can be trusted, and which data was not recorded. */
   certainty: string[];
   /** The median step of each task. */
   bars: StepBar[];
@@ -42,7 +42,7 @@ export interface Finding {
   title: string;
   text: string;
   advice: string;
-  /** The rest of the figures, and what they rest on. */
+  /** The rest of the figures, and how they were measured. */
   how: string;
   /** Share of step time; null for findings outside steps. */
   share: number | null;

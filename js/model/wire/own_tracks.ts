@@ -96,7 +96,7 @@ export function foldedBars(track: OwnBars, isChosen: boolean | undefined): Row |
   return length > 1 && (isChosen ?? length > MOST_ROWS) ? wholeRow(track) : null;
 }
 
-/** One row in place of all of a track's, of which there is one at least. */
+/** One row in place of all rows of a track, which has at least one. */
 export function wholeRow(track: OwnBars): Row {
   const row = folded.get(track) ?? foldRows(track.rows);
   folded.set(track, row);

@@ -52,7 +52,7 @@ interface Names {
 const SHARED = 2;
 const WHOLE = [Uint8Array, Uint16Array, Uint32Array];
 
-/** Answers by row of the columns. A column of which nothing was recorded is not sent at all. */
+/** Answers by row of the columns. An empty column is not sent. */
 export class Records {
   readonly #ids = new Map<string, Float64Array>();
 

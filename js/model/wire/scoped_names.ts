@@ -1,9 +1,9 @@
-/** Puts together event names, of which Python sends each scope once. */
+/** Assembles event names; Python sends each scope once. */
 import { type Container, oneOf, Strings } from "./container";
 
 const SLASH = 0x2f;
 
-/** Texts that begin with another text: `above` is 0 or one more than the number of what comes before the slash. */
+/** Texts that begin with another text: `above` is 0, or one more than the number of the text before the slash. */
 interface Tree {
   bytes: Uint8Array;
   offsets: Uint32Array;
@@ -22,7 +22,7 @@ export function readNames(container: Container): Strings {
   return new Strings(names.bytes, names.offsets);
 }
 
-/** Joins each text's part to what is above it: one of `trees`, or an earlier text of the same kind when that is null. */
+/** Joins each text's last part to its parent: one of `trees`, or an earlier text of the same kind if that is null. */
 function grow(trees: Tree | null, above: Uint32Array, part: Uint32Array, parts: Strings): Tree {
   const offsets = new Uint32Array(above.length + 1);
   const from = trees?.offsets ?? offsets;

@@ -7,7 +7,7 @@ interface Header {
   parts_tasks?: string[];
 }
 
-/** A bar for each task of a step, by the step's number; none where it is not known. */
+/** A bar for each task of a step, by the step's number; none if unknown. */
 export function stepBarsOf(container: Container, step: number): StepBar[] {
   const { parts, parts_tasks: tasks = [] } = container.header as Header;
   if (!parts) return [];

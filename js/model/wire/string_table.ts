@@ -2,7 +2,7 @@
  * A table of texts: one UTF-8 blob with offsets; text `i` is bytes `offsets[i]` to `offsets[i + 1]`.
  *
  * Nothing is decoded before it is asked for: a trace of a million events has
- * some 100 000 names, of which a screen shows a hundred.
+ * some 100,000 names, and a screen shows a hundred.
  */
 export class Strings {
   readonly bytes: Uint8Array;

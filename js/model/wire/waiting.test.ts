@@ -72,7 +72,7 @@ describe("Waiting", () => {
     expect([...(path?.event ?? [])]).toEqual([0, 1, 1, 2]);
   });
 
-  it("has events that ran on the path, not those that only waited", () => {
+  it("has events that ran on the path, not events that only waited", () => {
     expect([...waiting.onPath(4)]).toEqual([1, 1, 1, 0]);
   });
 

@@ -7,7 +7,7 @@ import { signed } from "./row_order";
 export interface Pieces {
   start: Float64Array;
   end: Float64Array;
-  /** What ran or was about to, by event id; -1 where it is not here. */
+  /** The running or next event by id; -1 if not loaded. */
   event: Int32Array;
   /** Index in `kinds`. */
   kind: Uint8Array;
@@ -34,7 +34,7 @@ const ACCELERATED = /^(kernel|mem)/;
 const HOSTED = /^(op|host)/;
 
 export class Waiting {
-  /** Paths step by step, in the order of time; null where there are none. */
+  /** Paths step by step, in order of time; null without any. */
   readonly path: Pieces | null;
   /** Kinds of pieces of a path below this are the running of their event. */
   readonly runs: number;
@@ -82,7 +82,7 @@ export class Waiting {
     });
   }
 
-  /** The whole idle stretch of a lane's device around a time; null where it is busy, or nothing is known. */
+  /** The whole idle gap of a lane's device around a time; null if the device is busy or unknown. */
   stretch(lane: Lane, time: number): { start: number; end: number } | null {
     const { idle } = this;
     if (!idle) return null;

@@ -1,4 +1,4 @@
-/** Writes containers the slow, obvious way, so that tests can read back what they know. */
+/** Writes containers in the slow, obvious way, so that tests can read back known values. */
 import type { WireColumn } from "../columns";
 
 export interface Planned {
