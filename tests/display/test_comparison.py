@@ -86,19 +86,52 @@ def test_both_share_a_link_and_an_extent(two: tuple[Trace, Trace]) -> None:
     assert tv.show_timeline(two[0]).get_state().get("_pair", {}) == {}
 
 
-@pytest.mark.parametrize("steps", [None, (0, 0)])
-def test_files_of_one_name_are_told_apart_by_folder(tmp_path: Path, steps: tuple[int, int] | None) -> None:
-    for folder in ("before", "after"):
-        (tmp_path / folder / "run").mkdir(parents=True)
-        shutil.copy(DATA / "local_mlp_step1.pb", tmp_path / folder / "run" / "step.pb")
-    paths = [tmp_path / folder / "run" / "step.pb" for folder in ("before", "after")]
-    shown = tv.show_comparison(str(paths[0]), paths[1], steps=steps)
-    assert [f"{name}/step.pb" in side.title for name, side in (("before", shown.a), ("after", shown.b))] == [
-        True,
-        True,
+FILES_OF_ONE_NAME = {
+    "equally deep": ("before/run/step.pb", "after/run/step.pb", "before/run/step.pb", "after/run/step.pb"),
+    "one above the other": ("run/step.pb", "step.pb", "run/step.pb", "{folder}/step.pb"),
+    "neighbours": ("all/a/step.pb", "all/b/step.pb", "a/step.pb", "b/step.pb"),
+    "other names": ("a/old.pb", "b/new.pb", "old.pb", "new.pb"),
+}
+
+
+@pytest.mark.parametrize(("first", "second", "a", "b"), FILES_OF_ONE_NAME.values(), ids=FILES_OF_ONE_NAME)
+def test_paths_distinguish_files_of_one_name(tmp_path: Path, first: str, second: str, a: str, b: str) -> None:
+    paths = [tmp_path / first, tmp_path / second]
+    for path in paths:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(DATA / "local_mlp_step1.pb", path)
+    expected = [name.format(folder=tmp_path.name) for name in (a, b)]
+    assert tv.show_comparison(str(paths[0]), paths[1]).title == " / ".join(expected)
+    traces = [tv.read_trace(path) for path in paths]
+    of_steps = tv.show_comparison(*traces, steps=(0, 0))
+    assert of_steps.title == " / ".join(f"step 0 of {name}" for name in expected)
+    assert [trace.title for trace in traces] == [path.name for path in paths]
+    assert tv.show_comparison(*traces, titles=("old", "new")).title == "old / new"
+
+
+def test_relative_paths_stay_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "run").mkdir()
+    for folder in (tmp_path, tmp_path / "run"):
+        shutil.copy(DATA / "local_mlp_step1.pb", folder / "x.pb")
+    monkeypatch.chdir(tmp_path)
+    assert tv.show_comparison("run/x.pb", "x.pb").title == "run/x.pb / x.pb"
+    assert tv.show_comparison("x.pb", "x.pb").title == "x.pb / x.pb"
+
+
+def test_start_times_distinguish_traces_of_one_title() -> None:
+    noon = int(pd.Timestamp("2026-03-01 12:00", tz="UTC").value)
+    columns = {"duration_ns": [5], "kind": ["op"]}
+    traces = [
+        Trace(events.build({"start_ns": [start], **columns}), title="2 session runs")
+        for start in (noon, noon + 90 * 10**9, 7)
     ]
-    assert tv.show_comparison(*paths, titles=("old", "new")).title == "old / new"
-    assert tv.show_comparison(paths[0], DATA / "local_mlp_step1.pb").title == "step.pb / local_mlp_step1.pb"
+    first, second, unknown = traces
+    assert tv.show_comparison(first, second).title == (
+        "2 session runs (12:00:00 UTC) / 2 session runs (12:01:30 UTC)"
+    )
+    assert tv.show_comparison(first, unknown).title == "2 session runs / 2 session runs"
+    dashboard = tv.show_dashboard(second, against=first)
+    assert "12:01:30" in json.dumps(dashboard.panels.tabs())
 
 
 def test_the_table_is_that_of_compare(two: tuple[Trace, Trace]) -> None:

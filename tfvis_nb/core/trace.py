@@ -131,6 +131,8 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         self.metadata = dict(metadata or {})
         self.recorded_counters = recorded_counters
         self.programs = dict(programs or {})
+        self.read_from = ""
+        """The path or URL that was read; empty for a trace made in memory."""
         self._annotations = annotation_table.EMPTY
         self._by_hand: set[str] = set()
 

@@ -126,7 +126,10 @@ def read_with_hosts(
     hosts = [item.hostname for item in found.steps if isinstance(item, RecordedHost)]
     # Only here, where the bytes have been released.
     with gate(_source_label(source, found.titles)):
-        return _put_together(found, _title(source, found.titles) if title is None else title), hosts
+        trace = _put_together(found, _title(source, found.titles) if title is None else title)
+    if isinstance(source, (str, os.PathLike)):
+        trace.read_from = os.fsdecode(source)
+    return trace, hosts
 
 
 def _put_together(found: Collection, title: str) -> Trace:

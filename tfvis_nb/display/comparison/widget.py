@@ -1,8 +1,6 @@
 """Two traces, or two steps of one, as timelines above each other that move together."""
 
-import os
 from collections.abc import Collection, Iterable
-from pathlib import PurePath
 from typing import Any, Unpack
 
 import numpy as np
@@ -10,7 +8,7 @@ import pandas as pd
 import traitlets
 
 from tfvis_nb.analysis.steps.compare import compare
-from tfvis_nb.analysis.steps.compared_steps import ComparedSteps, Side
+from tfvis_nb.analysis.steps.compared_steps import ComparedSteps, Side, compared_steps
 from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.anonymizing.anonymized import anonymized
 from tfvis_nb.core.display_options import TimelineOptions
@@ -25,7 +23,7 @@ from tfvis_nb.display.pages.comparison import comparison_page, headline_html
 from tfvis_nb.display.pages.page import anonymized_options
 from tfvis_nb.display.pages.static_html import QUICK, static_html
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
-from tfvis_nb.display.shaping.side import Compared, compared, highest_memory
+from tfvis_nb.display.shaping.side import Compared, compared, distinct_names, highest_memory
 from tfvis_nb.display.tabs import comparison as comparison_tabs
 from tfvis_nb.display.timeline.linked import LinkedTimeline
 from tfvis_nb.display.timeline.viewed import ViewedTimeline
@@ -111,10 +109,11 @@ class Comparison(HtmlExport, ComposedWidget):
         **options: Unpack[TimelineOptions],
     ) -> None:
         named = (None, None) if titles is None else titles
-        pairs = zip((a, b), steps, named, strict=True)
         self._recorded = (_traces(a), _traces(b))
-        a, b = (one[0] if len(one) == 1 else one for one in self._recorded)
-        self._sides = tuple(compared(trace, step, title) for trace, step, title in pairs)
+        first, second = (compared_steps(traces) for traces in self._recorded)
+        names = distinct_names(first.trace, second.trace)
+        each = zip((first, second), steps, named, names, strict=True)
+        self._sides = tuple(compared(side, step, title, name) for side, step, title, name in each)
         options = {"height": HEIGHT, **options}
         self.a, self.b = (
             _ComparedTimeline(side.shown, title=f"{letter} \N{MIDDLE DOT} {side.title}", **options)
@@ -256,8 +255,8 @@ def show_comparison(
         then start at the left, no matter how far apart they were. To compare several steps of each side use
         `tfvis_nb.analysis.compare`.
     titles
-        Names of both sides; by default their traces' titles, and steps. Files of one name are told apart by
-        their folders.
+        Names of both sides; by default their traces' titles, and steps. Equal titles are distinguished by
+        paths or start times.
     **options
         As in `tfvis_nb.show_timeline`, for both: ``height``, ``group_by``, ``color_by``, ``lane_filter``.
 
@@ -284,22 +283,7 @@ def show_comparison(
     if b is None and steps is None:
         raise ValueError(Text("nothing_to_compare"))
     second = first if b is None else _source(b)
-    for side, folder in zip((first, second), _folders(a, b), strict=True):
-        if folder and isinstance(side, Trace):
-            side.title = f"{folder}/{side.title}"
     return Comparison(first, second, steps=_validate_steps(steps), titles=_named(titles), **options)
-
-
-def _folders(a: Any, b: Any) -> tuple[str, str]:
-    """Return for two files of one name the last folders of their paths that differ; else empty texts."""
-    if not all(isinstance(each, str | os.PathLike) for each in (a, b)):
-        return "", ""
-    first, second = (PurePath(os.fsdecode(each)) for each in (a, b))
-    if first.name == second.name:
-        for one, other in zip(reversed(first.parent.parts), reversed(second.parent.parts), strict=False):
-            if one != other:
-                return one, other
-    return "", ""
 
 
 def _source(given: Any) -> Side:

@@ -6,7 +6,7 @@ from tfvis_nb.analysis.steps import compare
 from tfvis_nb.analysis.steps.compare_activities import compare_activities
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.shaping.side import compared
+from tfvis_nb.display.shaping.side import compared, distinct_names
 from tfvis_nb.display.tabs import comparison
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
@@ -25,7 +25,7 @@ def blocks(trace: Trace, against: Trace) -> list[dict[str, Any]]:
 
 def _heads(trace: Trace, against: Trace) -> tuple[str, str]:
     """Return the heads of both traces' columns: A and B, as in the comparison of timelines, and titles."""
-    titles = [printable(" ".join(each.title.split()), _LONGEST) for each in (against, trace)]
+    titles = [printable(" ".join(name.split()), _LONGEST) for name in distinct_names(against, trace)]
     first, second = (
         f"{letter}, {what}" + (f": {title}" if title else "")
         for letter, what, title in zip("AB", ("against", "this"), titles, strict=True)
@@ -34,7 +34,7 @@ def _heads(trace: Trace, against: Trace) -> tuple[str, str]:
 
 
 def _definition(trace: Trace, against: Trace) -> str:
-    first, second = (each.title or "an untitled trace" for each in (against, trace))
+    first, second = (name or "an untitled trace" for name in distinct_names(against, trace))
     return f"A is {first}, B is {second}, which the timeline shows."
 
 
