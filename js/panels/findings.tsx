@@ -2,11 +2,18 @@
 
 import type { LinkMessage } from "../host/channel";
 import { formatPercent, unbroken } from "../model/format/units";
-import type { Finding, FindingsBlock } from "../model/wire/overview";
+import type { Finding, FindingsBlock, OverviewLine } from "../model/wire/overview";
 import { CannotSay } from "../ui/block_head";
-import { HowMeasured } from "../ui/overview_card";
+import { HowMeasured, OverviewLines } from "../ui/overview_card";
 
-export function Findings({ block, publish }: { block: FindingsBlock; publish: (told: LinkMessage) => void }) {
+interface FindingsProps {
+  block: FindingsBlock;
+  /** Figures of the overview. */
+  lines: readonly OverviewLine[];
+  publish: (told: LinkMessage) => void;
+}
+
+export function Findings({ block, lines, publish }: FindingsProps) {
   if (block.cannot_say)
     return (
       <section class="block">
@@ -14,16 +21,23 @@ export function Findings({ block, publish }: { block: FindingsBlock; publish: (t
       </section>
     );
   const isEmpty = block.items.length === 0;
+  const others = block.items.slice(1);
+  const list = (items: readonly Finding[]) => (
+    <ol>
+      {items.map((finding) => (
+        <Item key={finding.title} finding={finding} isOpen={finding === block.items[0]} publish={publish} />
+      ))}
+    </ol>
+  );
   return (
     <section class="block findings">
       {isEmpty && <h3>{block.nothing}</h3>}
-      <ol>
-        {block.items.map((finding, at) => (
-          <Item key={finding.title} finding={finding} isOpen={at === 0} publish={publish} />
-        ))}
-      </ol>
+      {list(block.items.slice(0, 1))}
       <details class="measured" open={isEmpty}>
-        <summary>All measurements</summary>
+        <summary>{others.length > 0 ? "More findings" : "More figures"}</summary>
+        {list(others)}
+        <OverviewLines lines={lines} />
+        <h3>All measurements</h3>
         <ul class="nothing">
           {block.measured.map((text) => (
             <li key={text}>{unbroken(text)}</li>
@@ -47,7 +61,8 @@ function Item({ finding, isOpen, publish }: ItemProps) {
       <span class="share">
         {share !== null && (
           <>
-            <b>{formatPercent(share)}</b> of {of}
+            <b title={`of ${of}`}>{formatPercent(share)}</b>
+            <span class="visually-hidden">{` of ${of}`}</span>
           </>
         )}
         <span class="level">{level}</span>

@@ -4,8 +4,9 @@ import { useEffect, useReducer, useState } from "preact/hooks";
 import { Chart } from "../charts/chart";
 import type { LinkMessage } from "../host/channel";
 import { NO_STEP } from "../model/types";
+import type { OverviewLine } from "../model/wire/overview";
 import { Message } from "../ui/message";
-import { OverviewLines, StepCard } from "../ui/overview_card";
+import { StepCard } from "../ui/overview_card";
 import type { Block, Part, PartName } from "./blocks";
 import { Findings } from "./findings";
 import { Flame } from "./flame/flame";
@@ -181,10 +182,11 @@ function Tab({ host, title, isShown, step, inRange, events, publish }: TabProps)
   const [contents, error] = contentsOf(host, title);
   if (error) return <Message title={`${title} cannot be computed`} text={error} />;
   if (!contents) return <Message title={`Computing: ${title} …`} progress={{ done: 0, total: 0 }} />;
+  const lines = contents.blocks.flatMap((block) => (block.kind === "overview" ? block.lines : []));
   return (
     <div class="blocks">
       {contents.blocks.map((block, at) => (
-        <OneBlock key={at} {...{ host, block, isShown, step, inRange, events, publish }} />
+        <OneBlock key={at} {...{ host, block, lines, isShown, step, inRange, events, publish }} />
       ))}
     </div>
   );
@@ -200,9 +202,10 @@ function contentsOf(host: PanelsHost, title: string): [Part | null, string] {
 
 interface BlockProps extends Omit<TabProps, "title"> {
   block: Block;
+  lines: readonly OverviewLine[];
 }
 
-function OneBlock({ host, block, isShown, step, inRange, events, publish }: BlockProps) {
+function OneBlock({ host, block, lines, isShown, step, inRange, events, publish }: BlockProps) {
   if (block.kind === "flame")
     return <Flame {...{ block, step, publish }} inRange={isShown ? inRange : null} selected={events} />;
   if (block.kind === "chart") return <Chart host={host} block={block} isShown={isShown} />;
@@ -217,11 +220,7 @@ function OneBlock({ host, block, isShown, step, inRange, events, publish }: Bloc
     return (
       <section class="block overview-block">
         <StepCard card={block} />
-        <details class="more-figures">
-          <summary>More figures</summary>
-          <OverviewLines lines={block.lines} />
-        </details>
       </section>
     );
-  return <Findings block={block} publish={publish} />;
+  return <Findings {...{ block, lines, publish }} />;
 }

@@ -37,7 +37,7 @@ def timeline_places(timeline: Timeline) -> Iterator[tuple[str, Act]]:
         yield name, press
         yield f"{name} again", press
     yield "a step bar", root.locator(".step-bars [data-bar]").nth(1).click
-    yield "all steps", root.locator(".steps .corner button").first.click
+    yield "all steps", partial(leave_step, root)
     yield "the label of a lane", root.locator(".label .text").first.click
     yield "the label of a group", root.locator("button.group").first.click
     yield "the label of a group again", root.locator("button.group").first.click
@@ -56,6 +56,12 @@ def timeline_places(timeline: Timeline) -> Iterator[tuple[str, Act]]:
     yield "a finding again", details.locator("summary").first.click
     yield "Show", details.get_by_role("button", name="Show", exact=True).first.click
     yield "the lanes", timeline.lanes.click
+
+
+def leave_step(root: Locator) -> None:
+    """Show one step, then all again."""
+    root.locator(".step-bars [data-bar]").nth(1).click()
+    root.locator(".steps .corner button").click()
 
 
 def hide(label: Locator) -> None:

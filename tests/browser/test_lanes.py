@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.clicked import hide
-from tests.browser.timeline import OpenExported, Timeline, choose
+from tests.browser.timeline import OpenExported, Timeline, choose, press_in_view_menu
 from tests.real_traces import real_trace
 from tfvis_nb import Trace, core, events
 
@@ -328,7 +328,7 @@ def test_the_slowest_step_is_found_and_shown_by_its_bar(exported: OpenExported, 
 def test_steps_aligned_at_their_starts(exported: OpenExported, tmp_path: Path) -> None:
     trace = real_trace([LOCAL, DISTRIBUTED])
     timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
-    timeline.host.get_by_role("button", name="align").click()
+    press_in_view_menu(timeline.root, "Align steps")
     expect(timeline.title).to_have_text("Steps aligned")
     assert [label for label in labels(timeline) if label.startswith("step")] == ["step 0 · CPU:0", "step 1"]
     # The first event of either step begins where the other's does.

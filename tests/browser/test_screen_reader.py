@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -35,14 +36,15 @@ PAGE = """
       - button "Close the details"
       - region "Annotations":
         - heading "Annotations (2)" [level=3]
-      - group:
-        - table "Time by op":
-          - rowgroup:
-            - row "Op Count Busy":
-              - columnheader "Busy":
-                - button "Busy"
-        - region "Idle time by cause":
-          - table "Idle time by cause"
+      - region "Findings":
+        - group:
+          - table "Time by op":
+            - rowgroup:
+              - row "Op Count Busy":
+                - columnheader "Busy":
+                  - button "Busy"
+          - region "Idle time by cause":
+            - table "Idle time by cause"
     - group "Legend":
       - button "op"
 """
@@ -54,7 +56,7 @@ def timeline(exported: OpenExported, tmp_path: Path) -> Timeline:
 
 
 def test_names_and_roles(timeline: Timeline) -> None:
-    timeline.details.get_by_text("More figures").click()
+    timeline.details.get_by_text(re.compile("^More f")).click()
     timeline.root.get_by_role("group", name="Lanes").hover()
     expect(timeline.page.locator("body")).to_match_aria_snapshot(PAGE)
     expect(timeline.lanes).to_have_accessible_description(

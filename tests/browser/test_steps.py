@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Locator, ViewportSize, expect
 
-from tests.browser.timeline import OpenExported, Timeline
+from tests.browser.timeline import OpenExported, Timeline, press_in_view_menu
 from tests.real_traces import DATA, real_trace
 from tfvis_nb import Trace, events
 
@@ -57,7 +57,6 @@ def marked(timeline: Timeline, mark: str) -> list[int]:
 def test_more_work_is_told_from_more_time(exported: OpenExported, tmp_path: Path) -> None:
     steps = [(4.0, 1.0), (4.0, 1.0), (9.0, 1.0), (4.0, 2.0), (4.0, 1.0)]
     timeline = exported(training(steps).to_html(tmp_path / "steps.html")).wait()
-    timeline.host.get_by_role("button", name="all 5").click()
     bars = bars_of(timeline)
     assert (marked(timeline, "data-slow"), marked(timeline, "data-busy")) == ([2], [3])
     heights = bars.locator("u").evaluate_all("(parts) => parts.map((part) => part.clientHeight)")
@@ -76,7 +75,6 @@ def test_more_work_is_told_from_more_time(exported: OpenExported, tmp_path: Path
 def test_what_a_step_did_is_shown_with_the_step(exported: OpenExported, tmp_path: Path) -> None:
     steps = [(4.0, 1.0), (4.0, 1.0), (9.0, 3.0), (4.0, 1.0)]
     timeline = exported(training(steps).to_html(tmp_path / "steps.html")).wait()
-    timeline.host.get_by_role("button", name="all 4").click()
     activities = timeline.details.get_by_role("img", name="by activity")
     expect(activities).to_have_accessible_name(re.compile("^Median step .*1.00 ms, 25.0 %"))
     # Before what is said of it come the time of a step and what it did.
@@ -158,7 +156,7 @@ def test_aligned_steps_leave_out_what_is_of_none(exported: OpenExported, tmp_pat
     timeline.click(0)
     expect(timeline.title).to_have_text("outside")
     assert timeline.facts()["Share"] == "100 % of the run"
-    timeline.host.get_by_role("button", name="align").click()
+    press_in_view_menu(timeline.root, "Align steps")
     expect(timeline.title).to_have_text("Steps aligned")
     timeline.lanes.focus()
     timeline.page.keyboard.press("t")
@@ -196,7 +194,6 @@ def test_of_several_devices_the_busiest_counts(exported: OpenExported, tmp_path:
 def test_more_steps_than_room(exported: OpenExported, tmp_path: Path) -> None:
     steps = [(2.0, 1.0 if step != 731 else 1.9) for step in range(1000)]
     timeline = exported(training(steps).to_html(tmp_path / "steps.html")).wait()
-    timeline.host.get_by_role("button", name="all 1").click()
     bars = bars_of(timeline)
     assert bars.locator("i").count() < 500
     (place,) = marked(timeline, "data-busy")
@@ -256,20 +253,20 @@ def test_backspace_returns_to_the_steps_left(exported: OpenExported, tmp_path: P
     timeline = exported(training(steps).to_html(tmp_path / "steps.html")).wait()
     axis = timeline.host.get_by_role("img", name="Time axis")
     every = timeline.host.get_by_role("button", name="all 3")
-    every.click()
+    expect(every).to_have_count(0)
     timeline.lanes.focus()
     whole = axis.get_attribute("aria-label") or ""
     timeline.page.keyboard.press("w")
     expect(axis).not_to_have_attribute("aria-label", whole)
     closer = axis.get_attribute("aria-label") or ""
     bars_of(timeline).locator("i").nth(1).click()
-    expect(every).to_have_attribute("aria-pressed", "false")
+    expect(every).to_be_visible()
     timeline.lanes.focus()
     timeline.page.keyboard.press("Backspace")
-    expect(every).to_have_attribute("aria-pressed", "true")
+    expect(every).to_have_count(0)
     expect(axis).to_have_attribute("aria-label", closer)
-    # A second press shows everything; it can be taken back as well.
-    every.click()
+    # Showing everything can be taken back as well.
+    press_in_view_menu(timeline.root, "Fit")
     expect(axis).not_to_have_attribute("aria-label", closer)
     timeline.lanes.focus()
     timeline.page.keyboard.press("Backspace")

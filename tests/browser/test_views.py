@@ -9,7 +9,15 @@ from xml.etree import ElementTree as ET
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.timeline import OpenExported, Timeline, choose, expect_choice, saved
+from tests.browser.timeline import (
+    OpenExported,
+    Timeline,
+    choose,
+    expect_choice,
+    expect_pressed,
+    press_in_view_menu,
+    saved,
+)
 from tests.real_traces import DATA, real_trace
 from tfvis_nb import Trace, events, show_timeline
 from tfvis_nb.core.trace import replaced
@@ -329,12 +337,11 @@ def test_the_view_as_vectors(exported: OpenExported, tmp_path: Path) -> None:
 def test_copying_a_link_leaves_steps_aligned(exported: OpenExported, tmp_path: Path) -> None:
     trace = real_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
     timeline = exported(trace.to_html(tmp_path / "page.html")).wait()
-    aligned = timeline.host.get_by_role("button", name="align")
-    aligned.click()
-    expect(aligned).to_have_attribute("aria-pressed", "true")
+    press_in_view_menu(timeline.root, "Align steps")
+    expect_pressed(timeline.root, "Align steps", pressed=True)
     timeline.lanes.focus()
     timeline.page.keyboard.press("Shift+V")
     timeline.page.wait_for_function("location.hash !== ''")
     # The event that the address has changed comes in a later task.
     timeline.page.evaluate("() => new Promise((done) => setTimeout(done))")
-    expect(aligned).to_have_attribute("aria-pressed", "true")
+    expect_pressed(timeline.root, "Align steps", pressed=True)

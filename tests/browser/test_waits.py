@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import functools
+import re
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, expect
 
-from tests.browser.timeline import OpenExported, Timeline
+from tests.browser.timeline import OpenExported, Timeline, press_in_view_menu
 from tests.real_traces import DATA, real_trace
 from tests.support.made_steps import GPU, built, kernel, op
 from tfvis_nb import Trace
@@ -136,7 +137,7 @@ def test_an_idle_stretch_says_its_cause(exported: OpenExported, tmp_path: Path) 
 
 def test_a_cause_leads_to_its_longest_gap(exported: OpenExported, tmp_path: Path) -> None:
     timeline = opened(exported, tmp_path)
-    timeline.details.get_by_text("More figures").click()
+    timeline.details.get_by_text(re.compile("^More f")).click()
     assert rows_of(timeline, "Idle time by cause") == [
         ["waiting for input", "400 µs", "57.1 %"],
         ["waiting for kernel launches", "300 µs", "42.9 %"],
@@ -151,6 +152,7 @@ def test_a_cause_leads_to_its_longest_gap(exported: OpenExported, tmp_path: Path
 @pytest.mark.thorough
 def test_causes_are_not_cut_in_narrow_details(exported: OpenExported, tmp_path: Path) -> None:
     timeline = opened(exported, tmp_path, real_trace(DATA / "gpu_tf221_dist.pb.xz"))
+    timeline.details.get_by_text(re.compile("^More f")).click()
     table = timeline.details.get_by_role("region", name="Idle time by cause")
     cause = table.get_by_role("button", name="waiting for another device")
     expect(cause).to_be_visible()
@@ -179,7 +181,7 @@ def test_the_path_of_one_step_and_of_aligned_ones(exported: OpenExported, tmp_pa
     toggle(timeline).click()
     one = rows_of(timeline, "Critical path")
     assert one[0][0] == "launch"
-    timeline.host.get_by_role("button", name="align").click()
+    press_in_view_menu(timeline.root, "Align steps")
     # The lit events stay; sums of steps that lie over each other would say nothing.
     expect(toggle(timeline)).to_have_attribute("aria-pressed", "true")
     expect(timeline.details.get_by_role("region", name="Critical path")).to_have_count(0)

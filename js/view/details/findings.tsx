@@ -1,5 +1,6 @@
-/** The findings in the panel: their titles; of the first, and on a click, the text, the advice and where they are. */
+/** The findings in the panel: the first with its text, advice and where it is; the others on request. */
 
+import type { ComponentChildren } from "preact";
 import type { Actions } from "../../input/actions";
 import { formatPercent, unbroken } from "../../model/format/units";
 import type { Finding, FindingsBlock } from "../../model/wire/overview";
@@ -13,14 +14,14 @@ interface FindingsProps {
   block: FindingsBlock;
   /** Scope of the findings, if wider than the part shown. */
   scope?: string;
+  /** What is shown on request as well. */
+  children?: ComponentChildren;
 }
 
-export function FindingList({ store, actions, block, scope = "" }: FindingsProps) {
-  if (block.cannot_say) return null;
+export function FindingList({ store, actions, block, scope = "", children }: FindingsProps) {
   // The tabs under a timeline have the texts.
   const isFirstOpen = !hasTabs(store.host);
-  const first = block.items.filter(({ level }, at) => at === 0 || level === "problem");
-  const others = block.items.filter((item) => !first.includes(item));
+  const others = block.items.slice(1);
   const list = (items: Finding[]) => (
     <ul class="finding-list">
       {items.map((finding) => (
@@ -34,12 +35,17 @@ export function FindingList({ store, actions, block, scope = "" }: FindingsProps
   );
   return (
     <section aria-label="Findings">
-      <h3>{block.items.length > 0 ? `Findings${scope}` : block.nothing}</h3>
-      {list(first)}
-      {others.length > 0 && (
+      {!block.cannot_say && (
+        <h3 class={block.items.length > 0 && !scope ? "visually-hidden" : undefined}>
+          {block.items.length > 0 ? `Findings${scope}` : block.nothing}
+        </h3>
+      )}
+      {list(block.items.slice(0, 1))}
+      {(others.length > 0 || children) && (
         <details class="more-figures">
-          <summary>{`${others.length} more`}</summary>
+          <summary>{others.length > 0 ? "More findings" : "More figures"}</summary>
           {list(others)}
+          {children}
         </details>
       )}
     </section>

@@ -100,14 +100,10 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
       {card && <StepCard card={card} />}
       {!isWhole && <StepBars bars={stepBarsShown(store)} />}
       {card ? (
-        <>
-          <FindingList store={store} actions={actions} block={card.findings} />
-          <details class="more-figures">
-            <summary>More figures</summary>
-            <OverviewLines lines={card.lines} />
-            {figures}
-          </details>
-        </>
+        <FindingList store={store} actions={actions} block={card.findings}>
+          <OverviewLines lines={card.lines} />
+          {figures}
+        </FindingList>
       ) : (
         figures
       )}

@@ -46,32 +46,16 @@ export function StepStrip({ store }: { store: Store }) {
   );
 }
 
-/** Chooses between all steps as recorded and all steps aligned. */
+/** Leads back to all steps as recorded. */
 function Scope({ store }: { store: Store }) {
-  const count = formatCount(countSteps(store.run.steps));
   return (
     <div class="corner">
       Steps
-      <span>
-        <button
-          type="button"
-          aria-pressed={store.step === null && !store.aligned}
-          title="All steps on one time axis"
-          onClick={() => store.setStep(null)}
-        >
-          all {count}
+      {(store.step !== null || store.aligned) && (
+        <button type="button" title="All steps on one time axis" onClick={() => store.setStep(null)}>
+          all {formatCount(countSteps(store.run.steps))}
         </button>
-        {!store.run.merged && (
-          <button
-            type="button"
-            aria-pressed={store.aligned !== null}
-            title="Stack all steps, aligned at their start (events outside steps are hidden)"
-            onClick={() => store.setStep(null, true)}
-          >
-            align
-          </button>
-        )}
-      </span>
+      )}
     </div>
   );
 }

@@ -5,6 +5,7 @@ import type { Options } from "../../host/host";
 import type { Actions } from "../../input/actions";
 import { MOST_NAME } from "../../model/annotations";
 import { isolated } from "../../model/format/bidi";
+import { countSteps } from "../../model/lanes/step_bars";
 import { MOST_VIEWS, type NamedView } from "../../model/view";
 import { whyNoCode } from "../../state/code";
 import type { Store } from "../../state/store";
@@ -54,6 +55,7 @@ export function ViewMenu({ store, actions, stores }: ViewMenuProps) {
               <button type="button" title="Full screen (Shift F)" onClick={run(() => actions.fullScreen())}>
                 Full screen
               </button>
+              <AlignButton stores={stores} close={close} />
               <TensorsButton stores={stores} close={close} />
               <CodeButton stores={stores} close={close} />
             </div>
@@ -94,6 +96,25 @@ function TensorsButton({ stores, close }: ButtonProps) {
       }}
     >
       Tensors
+    </button>
+  );
+}
+
+function AlignButton({ stores, close }: ButtonProps) {
+  const several = stores.filter(({ run }) => !run.merged && countSteps(run.steps) > 1);
+  if (several.length === 0) return null;
+  const isAligned = several.every(({ aligned }) => aligned);
+  return (
+    <button
+      type="button"
+      aria-pressed={isAligned}
+      title="Stack all steps, aligned at their start (events outside steps are hidden)"
+      onClick={() => {
+        for (const store of several) store.setStep(null, !isAligned);
+        close();
+      }}
+    >
+      Align steps
     </button>
   );
 }

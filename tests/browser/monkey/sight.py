@@ -39,8 +39,6 @@ NOW = f"""(host, waits) => new Promise((done) => {{
         const details = all.find((e) => e.matches('aside') && isSeen(e));
         const headings = [...(details?.querySelectorAll('h2') ?? [])];
         const slider = role('slider')[0];
-        let around = slider;
-        while (around && !around.querySelector('[aria-pressed]')) around = around.parentElement;
         let focus = document.activeElement;
         while (focus?.shadowRoot?.activeElement) focus = focus.shadowRoot.activeElement;
         const panel = window.jupyterapp?.shell.currentWidget;
@@ -52,10 +50,7 @@ NOW = f"""(host, waits) => new Promise((done) => {{
                 const names = [...e.querySelectorAll('[aria-label]')].map(label).join() || e.textContent;
                 return `${{names}} @${{Math.round(e.getBoundingClientRect().top - top)}}`;
             }}),
-            // The slider of the steps, and which of the buttons around it are pressed.
-            steps: [slider?.getAttribute('aria-valuetext') ?? '',
-                ...[...(around?.querySelectorAll('[aria-pressed=true]') ?? [])].map((e) => e.textContent),
-            ].join(),
+            steps: slider?.getAttribute('aria-valuetext') ?? '',
             place: [host.getBoundingClientRect().top, top].map(Math.round),
             title: headings.find((e) => !e.closest('form'))?.textContent ?? null,
             popup: all.some((e) =>
