@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tfvis_nb as tv
-from tests.real_traces import SHARED, real_trace
+from tests.real_traces import DATA, SHARED, real_trace
 from tfvis_nb import events
 from tfvis_nb.analysis import measurements, why_not
 from tfvis_nb.analysis.findings.rules import RULES
@@ -67,6 +67,13 @@ def test_below_the_thresholds_the_figures_are_known() -> None:
     assert _measured(trace, "idle_device")["share"] == pytest.approx(0.1)
     block, _ = tab(trace, "Overview")["blocks"]
     assert block["measured"] == [unbroken(text) for text in measurements(trace)["text"]]
+
+
+def test_machine_without_gpu_lacks_no_kernels() -> None:
+    trace = real_trace(DATA / "local_mlp_step1.pb")
+    block, _ = tab(trace, "Overview")["blocks"]
+    assert len(block["measured"]) > 5
+    assert not [text for text in block["measured"] if "GPU kernels" in text or "of a GPU" in text]
 
 
 def test_above_the_thresholds_the_figures_say_why_nothing_is_reported() -> None:

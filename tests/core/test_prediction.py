@@ -62,7 +62,7 @@ def test_the_sentence_has_the_times_and_the_changes(predicted: Any) -> None:
     assert sentence.id == "predicted_step"
     assert sentence.figures["changes"] == "launch \N{MULTIPLICATION SIGN} 0.5"
     assert sentence.figures["step"] == "step"
-    assert predicted.overview["headline"].startswith(sentence)
+    assert predicted.overview["headline"] == f"{sentence}."
     again = predicted.what_if(ops={"MatMul": 2})
     assert "launch" in prediction_sentence(again)
     assert "MatMul" in prediction_sentence(again)

@@ -22,9 +22,8 @@ def clocks_sentence(clocks_ns: float | str | None, ends_ns: float | None = None)
     """Describe how well the clocks are known; with `ends_ns`, tasks leave collectives together."""
     if clocks_ns is None:
         return ""
-    unknown = isinstance(clocks_ns, str)
-    known = "are not aligned" if unknown else f"may differ by up to {format_duration(float(clocks_ns))}"
-    text = f" The clocks of the tasks {known}"
+    by = "an unknown amount" if isinstance(clocks_ns, str) else f"up to {format_duration(clocks_ns)}"
+    text = f" The clocks of the tasks may differ by {by}"
     if ends_ns is not None:
         ends = format_duration(ends_ns)
         return f"{text}, but probably agree: the tasks leave collectives within {ends} of each other."

@@ -301,8 +301,7 @@ def _activities(trace: Trace, task: str, step: int, start: int, end: int) -> dic
 
 
 def _word(key: str, figures: Figures) -> Texts:
-    name = task_label(figures["task"]) or figures["task"] or "the task"
-    subject = capital(name)
+    subject = capital(task_label(figures["task"]) or figures["task"] or "the task")
     awaited = format_duration(figures["sole_wait_ns"])
     longest = ""
     if "lateness_ns" in figures:
@@ -326,7 +325,7 @@ def _word(key: str, figures: Figures) -> Texts:
         met = "collectives whose negotiation names the ranks" if negotiated else "collectives"
         return Texts(
             f"{subject} is a straggler at collectives",
-            f"It is last at {figures['last']:,} of {figures['barriers']:,} {met}, and the other {waiting}"
+            f"It is last at {figures['last']:,} of {figures['barriers']:,} {met}; the other {waiting}"
             f" for it alone for {awaited}{more}.",
             advice if more else f"{advice}another process on it, or input that arrives later.",
             f"{longest} at {figures['name']}.{largest}{_unnamed(negotiated)}"
@@ -341,11 +340,10 @@ def _word(key: str, figures: Figures) -> Texts:
             advice if more else f"{advice}or a slower network to the parameter server.",
             f"{longest} at {figures['name']}.{largest}{clocks_sentence(figures['clocks_ns'])}",
         )
-    job = name.partition(" ")[0]
     where = ""
     if figures["steps"] > 1:
         where = f", {format_duration(figures['step_sole_wait_ns'])} of it in {step_name(figures)}"
-    text = f"It runs {awaited} longer than every other {job}{where}{more}."
+    text = f"It runs alone for {awaited}{where}{more}."
     how = (
         f"Most of that is {figures['activity'].replace('_', ' ')}, {format_duration(figures['activity_ns'])}."
     )
@@ -377,7 +375,7 @@ def _headline(figures: Figures) -> str:
     subject = capital(task_label(figures["task"]) or figures["task"] or "the task")
     share = step_time(figures)
     if "barriers" not in figures:
-        return f"{subject} runs alone for {share} at the end"
+        return f"{subject} runs alone for {share}"
     last, barriers = figures["last"], figures["barriers"]
     other = "rank" if figures.get("negotiations") else "task"
     others = "all others wait" if figures["others"] > 1 else f"the other {other} waits"

@@ -30,10 +30,10 @@ _WELL_USED = 0.5
 
 def headline(trace: Trace, facts: Mapping[str, Any]) -> Text:
     """Return one sentence from the figures of an overview; if memory ran out, the reason."""
+    if predicted := prediction_sentence(trace):
+        return Text("headline_predicted", prediction=predicted)
     failure = ended(trace)
-    found = Text("headline_ended", ended=failure) if failure else _of_steps(trace, facts)
-    predicted = prediction_sentence(trace)
-    return Text("headline_predicted", prediction=predicted, then=found) if predicted else found
+    return Text("headline_ended", ended=failure) if failure else _of_steps(trace, facts)
 
 
 def _of_steps(trace: Trace, facts: Mapping[str, Any]) -> Text:
