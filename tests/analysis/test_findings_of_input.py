@@ -311,3 +311,97 @@ def test_what_only_the_first_step_waits_for_is_an_observation() -> None:
     columns |= {"kind": ["op"] * 18, "device": ["/device:CPU:0"] * 18, "lane": ["ops"] * 18}
     found = findings(tv.Trace(events.build(columns))).set_index("id").loc["input_bound.first"]
     assert (found["level"], found["share"]) == ("observation", pytest.approx(8 / 98))
+
+
+SHUFFLE_SOURCE = """import random
+import tensorflow as tf
+%load_ext tfvis_nb
+names = ["a", "b"]
+random.shuffle(names)
+data = (
+    tf.data.Dataset.range(10)
+    .map(decode)
+    .shuffle(len(names))
+)
+"""
+
+
+def _shuffled(
+    fills: dict[int, int], *, outside: bool = False, source: str = SHUFFLE_SOURCE, step_ms: int = 10
+) -> tv.Trace:
+    """20 steps; some wait so many ms for a shuffle buffer of 100 elements, in the step or before it."""
+    stage = "Iterator::Root::Prefetch::Batch::Shuffle"
+    rows: list[dict[str, Any]] = []
+
+    def add(start: float, length: float, name: str, **more: Any) -> None:
+        row = {"kind": "host", "lane": "pipeline", "op": name, "name": name, "step": -1, "detail": ""}
+        row |= {"start_ns": round(start * 10**6), "duration_ns": round(length * 10**6)}
+        rows.append(row | more)
+
+    at = 0.0
+    for step in range(20):
+        wait = fills.get(step, 0)
+        own = -1 if outside else step
+        add(at, wait + 0.2, "Iterator::Root")
+        add(at, wait + 0.2, "IteratorGetNext", kind="op", lane="ops", step=own)
+        for element in range(2):
+            filling = wait if element == 0 else 0
+            inside = 0.1 + filling
+            start = at + (element * 0.1 + wait if element else 0)
+            add(start, inside * 0.99, stage, detail="name=ShuffleDataset:2 buffer_size=100")
+            for one in range(100 if filling else 1):
+                add(start + one * inside * 0.008, inside * 0.007, f"{stage}::Map")
+        at += wait + 0.3
+        add(at, step_ms, "MatMul", kind="op", lane="ops", step=step)
+        at += step_ms
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    table, _ = events.order(events.build(columns | {"device": ["/device:CPU:0"] * len(rows)}))
+    builder = StackBuilder()
+    builder.stack([Frame("train.py", 8)])
+    builder.file("train.py", source)
+    return tv.Trace(table, stacks=builder.table())
+
+
+def test_filling_a_shuffle_buffer_once_is_an_observation() -> None:
+    found = _shuffled({0: 300}).findings
+    first = found.iloc[0]
+    assert (first["id"], first["level"], first["step"]) == ("shuffle_buffer", "observation", 0)
+    assert "train.py:9" in first["text"]
+    assert "100 elements" in first["text"]
+    assert first["lost_ns"] == pytest.approx(300_000_000, rel=0.2)
+    assert not {"first_step", "input_bound.first"} & set(found["id"])
+
+
+def test_filling_a_shuffle_buffer_each_epoch_is_a_problem() -> None:
+    found = _shuffled({0: 60, 5: 60, 10: 60, 15: 60}).findings
+    assert (found["id"][0], found["level"][0]) == ("shuffle_buffer", "problem")
+    assert found["share"][0] == pytest.approx(4 * 60 / 500, rel=0.05)
+    assert not found["id"].str.startswith("input_bound").any()
+
+
+def test_a_shuffle_buffer_explains_a_loop_that_waits() -> None:
+    found = _shuffled({0: 100, 10: 100}, outside=True).findings
+    assert (found["id"][0], found["level"][0]) == ("shuffle_buffer", "problem")
+    assert "between_steps" not in set(found["id"])
+
+
+@pytest.mark.parametrize("fills", [{}, {0: 40}, {0: 60}])
+def test_short_fills_of_shuffle_buffers_are_not_reported(fills: dict[int, int]) -> None:
+    trace = _shuffled(fills, step_ms=100)
+    assert "shuffle_buffer" not in set(trace.findings["id"])
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (("len(names)", "100"), "train.py:9"),
+        (("len(names)", "buffer_size=100"), "train.py:9"),
+        (("len(names)", "20"), None),
+        (("random.shuffle(names)", "other = data.shuffle(names)"), None),
+        (("random.shuffle(names)", "other = random.shuffle(names)"), "train.py:9"),
+        (("random.shuffle(names)", "random shuffle"), None),
+    ],
+)
+def test_a_shuffle_line_is_named_if_it_is_the_only_one(change: tuple[str, str], line: str | None) -> None:
+    figures = _shuffled({0: 300}, source=SHUFFLE_SOURCE.replace(*change)).findings["figures"][0]
+    assert figures["line"] == (line or "")

@@ -5,7 +5,7 @@ import tensorflow as tf
 from benchmarks.known_causes.clock import keras_clock
 
 REPORTED = "https://github.com/tensorflow/tensorflow/issues/30646"
-CAUSE = {"input_bound.first", "input_bound.all"}
+CAUSE = {"input_bound.first", "input_bound.all", "shuffle_buffer"}
 WHAT = {"activities": {"input": 0}}
 STEPS = 20
 WARM = 0

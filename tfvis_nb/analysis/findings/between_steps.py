@@ -13,6 +13,7 @@ from tfvis_nb.analysis.findings.input_bound import slowest_stage, stage_sentence
 from tfvis_nb.analysis.findings.program import faster_input, recorded
 from tfvis_nb.analysis.findings.rule import NOT_KNOWN, Figures, Measurement, Rule, Texts, Threshold, beyond
 from tfvis_nb.analysis.findings.slow_steps import period_of
+from tfvis_nb.analysis.input.shuffle_fills import shuffle_fills
 from tfvis_nb.analysis.source.python_samples import collected_share, sampled_clause, sampled_line
 from tfvis_nb.analysis.steps.outside_steps import DAYS_APART, OutsideSteps, outside_steps, pauses
 from tfvis_nb.core.format import format_duration, format_percent
@@ -66,7 +67,7 @@ _STRETCHES = {
 
 def _find(trace: Trace) -> list[Finding]:
     outside = outside_steps(trace)
-    if outside is None:
+    if outside is None or 2 * _filling_ns(trace) >= max(outside.outside_ns, 1):
         return []
     if (loop := _in_loop(trace, outside)) is not None:
         return [loop]
@@ -194,7 +195,7 @@ def _line(trace: Trace, chosen: np.ndarray, op: dict[str, Any] | None) -> str:
 
 
 def _input_ns(trace: Trace) -> int:
-    """Return the time outside steps in which any thread waits for input."""
+    """Return the time outside steps in which any thread waits for input, but not for a shuffle buffer."""
     steps = trace.steps[trace.steps["step"] != NO_STEP]
     events = trace.events[(activity(trace) == NUMBER["input"]) & (trace.events["step"] == NO_STEP).to_numpy()]
     start, waited = steps["start_ns"].to_numpy(np.int64), events["start_ns"].to_numpy(np.int64)
@@ -204,7 +205,13 @@ def _input_ns(trace: Trace) -> int:
         int(lengths(union(np.zeros(len(begins), np.int64), begins, ends), 1, 2)[0, 1])
         for begins, ends in (both, (start, end))
     )
-    return covered - in_steps
+    return covered - in_steps - _filling_ns(trace)
+
+
+def _filling_ns(trace: Trace) -> int:
+    """Return the wait outside steps for a shuffle buffer, which has a finding of its own."""
+    fills = shuffle_fills(trace)
+    return fills.outside_ns if fills is not None and fills.is_long else 0
 
 
 def _waits_for_input(figures: Figures) -> bool:

@@ -15,6 +15,7 @@ from tfvis_nb.analysis.findings.rule import (
     capital,
     step_name,
 )
+from tfvis_nb.analysis.input.shuffle_fills import shuffle_fills
 from tfvis_nb.analysis.steps.other_steps import APART, is_set_apart
 from tfvis_nb.analysis.steps.slow_steps import slow_first_step, slow_steps, times_median, why_no_first_step
 from tfvis_nb.core.format import format_duration, format_percent
@@ -45,6 +46,9 @@ def _find(trace: Trace) -> list[Finding]:
     row = slow_steps(trace).iloc[0]
     if row["activity"] != "input" or row["activity_ns"] < INPUT_NS.value:
         return []
+    fills = shuffle_fills(trace)
+    if fills is not None and fills.is_long and 2 * fills.by_step.get(first.step, 0) >= row["activity_ns"]:
+        return []  # it has a finding of its own
     figures: dict[str, Any] = {
         **first._asdict(),
         "activity": "input",

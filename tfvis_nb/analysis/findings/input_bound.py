@@ -25,6 +25,7 @@ from tfvis_nb.analysis.findings.rule import (
     per_step,
     step_time,
 )
+from tfvis_nb.analysis.input.shuffle_fills import shuffle_fills
 from tfvis_nb.analysis.input.stage_names import stage_label
 from tfvis_nb.analysis.source.python_samples import called_line, sampled_clause, sampled_figures
 from tfvis_nb.core.categories import is_kind
@@ -75,8 +76,12 @@ def _find(trace: Trace) -> list[Finding]:
     case = spent.case(SHARE.value, MEAN_NS.value) if spent else ""
     if spent is None or not case:
         return []
+    filling = _filling(trace, spent.task)
+    if spent.share - filling < SHARE.value:
+        return []  # the finding about the shuffle buffer says it all
     slowest = slowest_stage(trace, spent.task)
     figures = {
+        "explained_by": ["shuffle buffer"] if filling else [],
         "slowest_stage": slowest,
         "needed": _needed(trace, spent.task, slowest),
         "bottleneck": _bottleneck(trace, spent.task),
@@ -86,6 +91,16 @@ def _find(trace: Trace) -> list[Finding]:
     found = time_share.finding(trace, f"input_bound.{case}", "input", spent, figures)
     # What only the first step waits for happens once.
     return [found._replace(level=OBSERVATION) if case == "first" else found]
+
+
+def _filling(trace: Trace, task: str) -> float:
+    """Return the share of step time in which a task waits for a shuffle buffer to be filled, if reported."""
+    fills = shuffle_fills(trace)
+    if fills is None or not fills.is_long or fills.task not in ("", task):
+        return 0.0
+    own = whole_tasks(trace)
+    own = own[own["task"].astype(str) == task]
+    return int(fills.by_step.reindex(own["step"], fill_value=0).sum()) / int(own["step_ns"].sum())
 
 
 def slowest_stage(trace: Trace, task: str | None, *, outside: bool = False) -> dict[str, Any] | None:

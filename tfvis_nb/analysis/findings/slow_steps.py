@@ -411,4 +411,6 @@ RULE = Rule(
     _measure,
     _summarise,
     "Slow steps are",
+    below=("shuffle buffer",),
+    below_from=0.5,
 )
