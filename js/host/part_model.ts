@@ -1,4 +1,4 @@
-/** A part of a widget as a model of its own: its traits have its name before theirs, and so have its messages. */
+/** A part of a widget as a model of its own: its traits have an underscore and its name before theirs, and so have its messages. */
 
 import type { AnyModel } from "@anywidget/types";
 
@@ -12,10 +12,10 @@ interface PartMessage {
 /** The other side is display/composed.py. */
 export function partModel(model: AnyModel, part: string): AnyModel {
   const wrapped = new Map<Listener, Listener>();
-  const named = (event: string) => event.replace(/^change:/, `change:${part}_`);
+  const named = (event: string) => event.replace(/^change:/, `change:_${part}_`);
   return {
-    get: (trait: string) => model.get(`${part}_${trait}`),
-    set: (trait: string, value: unknown) => model.set(`${part}_${trait}`, value),
+    get: (trait: string) => model.get(`_${part}_${trait}`),
+    set: (trait: string, value: unknown) => model.set(`_${part}_${trait}`, value),
     save_changes: () => model.save_changes(),
     send: (content: unknown) => model.send({ part, content }),
     on(event: string, listener: NonNullable<Listener>) {

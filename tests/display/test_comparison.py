@@ -187,7 +187,7 @@ def test_steps_of_one_trace_begin_at_the_left(steps: Trace) -> None:
     for timeline, number in zip((shown.a, shown.b), numbers, strict=True):
         assert timeline.trace.events["start_ns"].iloc[0] == steps.steps.set_index("step")["start_ns"][number]
         assert set(timeline.trace.events["step"]) == {number}
-        assert f"step {number}" in timeline.title
+        assert f"step {number}" in timeline._title
     whole = tables(shown)["Summary"]
     assert [row[1:4] for row in whole["rows"] if row[0] == "Duration"] == [
         [duration[numbers[1]] - duration[numbers[0]], duration[numbers[0]], duration[numbers[1]]]
@@ -318,7 +318,7 @@ def test_what_is_shown_in_a_notebook(two: tuple[Trace, Trace]) -> None:
     assert shown.headline
     for text in (repr(shown), html.unescape(data["text/html"]), html.unescape(shown.to_html())):
         assert shown.headline in text
-    shown.panels.start()
+    shown.panels._start()
     assert shown.panels._worker is not None
     shown.panels._worker.join(60)
     assert json.loads(shown.panels.get_state()["_tab_1"])["title"] == "Ops"

@@ -16,6 +16,7 @@ from traitlets import TraitError
 
 import tfvis_nb as tv
 from tests.real_traces import DATA, real_trace
+from tfvis_nb import Trace, events
 
 pytestmark = pytest.mark.slow
 
@@ -88,37 +89,61 @@ def test_tabs_are_computed_where_no_thread_may_send(
     (only,) = [each for each in session.opened if each.state["_model_module"] == "anywidget"]
 
     def computed() -> list[str]:
-        return [title for _, title, trait in only.state["panels__tabs"] if only.state[f"panels_{trait}"]]
+        return [title for _, title, trait in only.state["_panels__tabs"] if only.state[f"_panels_{trait}"]]
 
     assert computed() == []
     only.receive({"part": "panels", "content": {"kind": "start"}})
     (first,) = computed()
-    asked = only.state["panels__tabs"][-1][1]
+    asked = only.state["_panels__tabs"][-1][1]
     shown.panels.set_state({"_chosen": asked})
     only.receive({"part": "panels", "content": {"kind": "start"}})
     assert computed() == [first, asked]
     for _ in range(20):
         only.receive({"part": "panels", "content": {"kind": "start"}})
-    tabs = only.state["panels__tabs"]
+    tabs = only.state["_panels__tabs"]
     assert computed() == [title for _, title, _ in tabs]
-    assert computed() == [json.loads(only.state[f"panels_{trait}"])["title"] for *_, trait in tabs]
+    assert computed() == [json.loads(only.state[f"_panels_{trait}"])["title"] for *_, trait in tabs]
     shown.close()
 
 
 def test_values_reach_parts_and_come_from_them(trace: tv.Trace) -> None:
     shown = tv.show_dashboard(trace)
-    shown.set_state({"timeline_group_by": "kind", "timeline__selection": {"events": [3]}})
+    shown.set_state({"_timeline_group_by": "kind", "_timeline__selection": {"events": [3]}})
     assert shown.timeline.group_by == "kind"
     assert shown.selection.index.tolist() == [3]
     shown.timeline.group_by = "none"
-    assert shown.get_state()["timeline_group_by"] == "none"
+    assert shown.get_state()["_timeline_group_by"] == "none"
     shown.view = {"group_by": "device", "selection": [4]}
-    assert shown.get_state()["timeline__selection"] == {"events": [4]}
+    assert shown.get_state()["_timeline__selection"] == {"events": [4]}
     with pytest.raises(TraitError):
-        shown.set_state({"timeline_group_by": "nothing"})
-    assert shown.get_state()["timeline_group_by"] == "device"
+        shown.set_state({"_timeline_group_by": "nothing"})
+    assert shown.get_state()["_timeline_group_by"] == "device"
     # What only Python sets stays.
     drawn = shown.timeline._drawn
-    shown.set_state({"timeline__drawn": b"other"})
-    assert shown.get_state()["timeline__drawn"] == drawn
+    shown.set_state({"_timeline__drawn": b"other"})
+    assert shown.get_state()["_timeline__drawn"] == drawn
     shown.close()
+
+
+def test_widgets_show_users_only_documented_names() -> None:
+    trace = Trace(events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"]}))
+    timeline = {"trace", "add_track", "on_selection", "to_html", "to_pdf", "to_png", "to_svg"}
+    timeline |= {"annotations", "selection", "tracks", "view", "views"}
+    timeline |= {"height", "group_by", "color_by", "lane_filter"}
+    panels = {"height", "tab", "tabs", "titles"}
+    both = {"annotations", "selection", "view", "views", "trace", "to_html", "timeline", "panels"}
+    sides = {"a", "b", "panels", "title", "headline", "differences", "to_html"}
+    dashboard, comparison = tv.show_dashboard(trace), tv.show_comparison(trace, trace)
+    expected = [
+        (tv.show_timeline(trace), timeline),
+        (dashboard, both),
+        (dashboard.timeline, timeline),
+        (dashboard.panels, panels),
+        (comparison, sides),
+        (comparison.a, timeline),
+        (comparison.panels, panels),
+    ]
+    known = {*dir(anywidget.AnyWidget)}
+    for widget, names in expected:
+        found = {name for name in dir(widget) if not name.startswith("_")}
+        assert found - known == names, type(widget)

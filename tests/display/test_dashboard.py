@@ -37,7 +37,7 @@ def trace() -> tv.Trace:
 
 def computed(widget: PanelsWidget) -> list[dict[str, Any]]:
     """Return the pushed content of all tabs, once it is complete."""
-    widget.start()
+    widget._start()
     assert widget._worker is not None
     widget._worker.join(60)
     state = widget.get_state()
@@ -169,7 +169,7 @@ def test_details_wait_for_no_tab_that_nothing_computes(trace: tv.Trace) -> None:
 
 def test_closing_ends_waiting_for_a_view(trace: tv.Trace) -> None:
     shown = tv.show_dashboard(trace)
-    shown.panels.start_first()
+    shown.panels._start_first()
     worker = shown.panels._worker
     assert worker is not None
     shown.close()
@@ -211,7 +211,7 @@ def test_bokehjs_is_sent_when_asked_for(trace: tv.Trace, monkeypatch: pytest.Mon
 def test_closing_ends_the_computing(trace: tv.Trace) -> None:
     shown = tv.show_dashboard(trace)
     shown.close()
-    shown.panels.start()
+    shown.panels._start()
     assert shown.panels._worker is None
 
 

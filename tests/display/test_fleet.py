@@ -110,7 +110,7 @@ def test_ops_are_compared_since_the_step_asked_for(dataset: TraceDataset) -> Non
     fleet = tv.show_fleet(dataset, since=("day1", 4))
     assert fleet.slower_ops(("day2", 0)).attrs["steps"] == (12, 12)
     assert "step 4 of day1" in fleet.panels.tabs()[3]["blocks"][0]["title"]
-    fleet.panels.since(12)
+    fleet.panels._compare_since(12)
     assert "step 0 of day2" in fleet.panels.tabs()[3]["blocks"][0]["title"]
 
 

@@ -89,12 +89,12 @@ def test_the_predicted_timeline_is_shown_in_place_of_the_one_before(
     opened = []
     for how in (0.5, "hidden"):
         assert "error" not in asked(shown, "open", LAUNCH | {"how": how}, monkeypatch)
-        opened.append(shown.get_state()["predicted__drawn"])
+        opened.append(shown.get_state()["_predicted__drawn"])
         assert shown.get_state()["_predicted"] == len(opened)
     assert all(opened)
     assert opened[0] != opened[1]
     shown.close()
-    assert not shown.get_state()["predicted__drawn"]
+    assert not shown.get_state()["_predicted__drawn"]
 
 
 @pytest.mark.parametrize("kind", ["what_if", "open"])

@@ -66,7 +66,7 @@ def test_the_widget_is_sent_before_what_takes_longer(show: str, data: Path) -> N
 def test_a_dashboard_keeps_its_tabs_once_they_are_computed(data: Path) -> None:
     show = f"import tfvis_nb as tv\nshown = tv.show_dashboard({str(data / 'local_mlp_step1.pb')!r})\nshown"
     sent: list[dict[str, Any]] = []
-    outputs(show, "shown.panels.start()\nshown.panels._worker.join()", sent=sent)
+    outputs(show, "shown.panels._start()\nshown.panels._worker.join()", sent=sent)
     updates = [
         each["content"]["data"]["text/html"] for each in sent if each["msg_type"] == "update_display_data"
     ]

@@ -62,12 +62,12 @@ class PartOfWidget(anywidget.AnyWidget):
             self.comm = _Outlet()
 
     @property
-    def whole(self) -> "ComposedWidget | None":
+    def _whole(self) -> "ComposedWidget | None":
         """The widget that it is part of."""
         return getattr(self.comm, "whole", None)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        return None if self.whole is None else self.whole._repr_mimebundle_(**kwargs)
+        return None if self._whole is None else self._whole._repr_mimebundle_(**kwargs)
 
 
 class ComposedWidget(anywidget.AnyWidget):
@@ -104,13 +104,13 @@ class ComposedWidget(anywidget.AnyWidget):
             part = parts.get(name)
             own = kind.class_traits(sync=True) if part is None else part.traits(sync=True)
             for key in own.keys() - _OF_EVERY_WIDGET:
-                trait = f"{name}_{key}"
+                trait = f"_{name}_{key}"
                 place[trait] = (name, key)
                 values[trait] = None if part is None else getattr(part, key)
                 echoes = own[key].metadata.get("echo_update", True)
                 mirrored[trait] = traitlets.Any().tag(sync=True, echo_update=echoes)
         self.add_traits(**mirrored)
-        super().__init__(_timelines=timelines, _stored=values[f"{timelines[0]}__stored"], **values)
+        super().__init__(_timelines=timelines, _stored=values[f"_{timelines[0]}__stored"], **values)
         answer_on_own_thread(self.comm)
         self.on_msg(self._pass_message)
         self.observe(self._pass_value, names=list(self._place))
@@ -138,7 +138,7 @@ class ComposedWidget(anywidget.AnyWidget):
             # Threads that compute send as well.
             with self._passing, self.hold_sync():
                 for key in keys - _OF_EVERY_WIDGET:
-                    self.set_trait(f"{name}_{key}", getattr(self._parts[name], key))
+                    self.set_trait(f"_{name}_{key}", getattr(self._parts[name], key))
 
     def _pass_message(self, _: Any, content: Any, buffers: Any) -> None:
         """Pass a message of the front end to a part."""

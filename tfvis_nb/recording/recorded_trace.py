@@ -30,7 +30,7 @@ class RecordedTrace(Trace):
     """
 
     def __init__(self) -> None:
-        # `fill` calls Trace.__init__: there is no event table yet.
+        # `_fill` calls Trace.__init__: there is no event table yet.
         self._reason = ""
         self.profiles = []
 
@@ -44,11 +44,11 @@ class RecordedTrace(Trace):
         """Why nothing was recorded; empty while the block runs and if something was recorded."""
         return self._reason
 
-    def give_up(self, reason: str) -> None:
+    def _give_up(self, reason: str) -> None:
         """Remember why nothing will be recorded."""
         self._reason = reason
 
-    def fill(
+    def _fill(
         self,
         tensorflow: TensorFlowTracer | None,
         jax: JaxTracer | None,
@@ -87,7 +87,7 @@ class RecordedTrace(Trace):
         if trace is None:
             nothing = "nothing_ran" if tensorflow or jax else "nothing_imported"
             reason = "; ".join(remarks) or Text("no_session_ran" if options.mode == "session" else nothing)
-            self.give_up(reason)
+            self._give_up(reason)
             raise EmptyTraceError(Text("nothing_recorded", reason=reason))
         trace.metadata |= failure or {}
         # Take over all attributes of the Trace.

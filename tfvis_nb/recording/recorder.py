@@ -153,7 +153,7 @@ class Recorder(ContextDecorator):
         failure, of_thread = self._failures(tensorflow, error)
         if error is not None and not failure:
             self._remarks.append(Text("ended_by_error", error=in_a_line(error)))
-        self._trace.fill(
+        self._trace._fill(  # noqa: SLF001
             tensorflow,
             jax,
             python,
@@ -261,7 +261,7 @@ class Recorder(ContextDecorator):
         for tracer in (self._python, self._jax, self._tensorflow):
             if tracer is not None:
                 tracer.leave()
-        self._trace.give_up(Text("recorded_by_parent"))
+        self._trace._give_up(Text("recorded_by_parent"))  # noqa: SLF001
 
     def _is_wanted(self) -> bool:
         """Whether the code that started this recording can still end it."""

@@ -43,7 +43,7 @@ def test_a_cell_opens_its_timeline(notebook: OpenNotebook, tmp_path: Path) -> No
     view.click(0, 6)
     view.root.get_by_role("button", name="Compare since here").click()
     view.table("Slower ops", "Ops since step 6 of day1")
-    assert book.ask("print(shown.panels.column)") == "6"
+    assert book.ask("print(shown.panels._column)") == "6"
     view.root.get_by_role("button", name="Close timeline").click()
     expect(book.timelines(1)).to_have_count(0)
     assert book.ask(NAMED) == "None"

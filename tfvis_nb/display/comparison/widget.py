@@ -46,7 +46,7 @@ class _ComparedTimeline(LinkedTimeline):
         """Have the annotations of another timeline; the view, which both share, opens anew."""
         self._take_over_annotations(other)
 
-    def pair(self, *, side: int, link: str, common: dict[str, Any]) -> None:
+    def _pair_with(self, *, side: int, link: str, common: dict[str, Any]) -> None:
         """Make it the upper (0) or lower one (1) of two that share a link.
 
         Their `common` data are ``extent`` (the minimum ns that both show), ``memory`` (see `highest_memory`)
@@ -123,11 +123,11 @@ class Comparison(HtmlExport, ComposedWidget):
         self._headline = _headline(first, second)
         self._common = _common(self._sides, self._headline)
         for number, timeline in enumerate((self.a, self.b)):
-            timeline.pair(side=number, link=self.a.link, common=self._common)
-            timeline.page = self.to_html
-        self.panels = _Differences((first, second), link=self.a.link)
+            timeline._pair_with(side=number, link=self.a._link, common=self._common)
+            timeline._write_page = self.to_html
+        self.panels = _Differences((first, second), link=self.a._link)
         for timeline in (self.a, self.b):
-            timeline.before_details = self.panels.wait_for_first
+            timeline._before_details = self.panels._wait_for_first
         super().__init__({"a": self.a, "b": self.b, "panels": self.panels}, timelines=["a", "b"])
 
     @property
@@ -140,6 +140,7 @@ class Comparison(HtmlExport, ComposedWidget):
         """How much faster or slower B is, and in which activities; empty if one took no time."""
         return " ".join(self._headline)
 
+    @only_known_options
     def differences(self, by: str = "op") -> pd.DataFrame:
         """Return the parts that took longer in the lower one; see `tfvis_nb.analysis.compare`.
 
@@ -156,7 +157,7 @@ class Comparison(HtmlExport, ComposedWidget):
         check_title(title)
         limits = {"max_bytes": options.get("max_bytes", MAX_BYTES), "source": options.get("source", True)}
         timelines = (self.a, self.b)
-        now = [timeline.as_now(None) for timeline in timelines]
+        now = [timeline._as_now(None) for timeline in timelines]
         if options.get("anonymize"):
             sides = self._anonymized_sides()
             shown = [
@@ -172,7 +173,7 @@ class Comparison(HtmlExport, ComposedWidget):
                 **limits,
             )
         return comparison_page(
-            [timeline.shown for timeline in timelines],
+            [timeline._shown for timeline in timelines],
             now,
             self.panels.tabs(),
             title=self.title if title is None else title,
@@ -192,7 +193,7 @@ class Comparison(HtmlExport, ComposedWidget):
         return first, second
 
     def __repr__(self) -> str:
-        lines = (one_line(timeline.trace, timeline.title) for timeline in (self.a, self.b))
+        lines = (one_line(timeline.trace, timeline._title) for timeline in (self.a, self.b))
         headline = f"\n{self.headline}" if self.headline else ""
         return f"<{type(self).__name__} {' / '.join(lines)}>{headline}"
 
@@ -200,16 +201,16 @@ class Comparison(HtmlExport, ComposedWidget):
         for timeline in (self.a, self.b):
             timeline._show_as_before()
         bundled: Any = super()._repr_mimebundle_(**kwargs)
-        after_cell(self.panels.start_first)
+        after_cell(self.panels._start_first)
         for timeline in (self.a, self.b):
-            timeline.send_details_soon()
-        after_cell(self.panels.start_later)
+            timeline._send_details_soon()
+        after_cell(self.panels._start_later)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
         return {**data, "text/html": self.a._store(self._still)}, metadata
 
     def _still(self) -> str:
         """Return the HTML stored in the notebook file."""
-        pictures = [static_html(timeline.trace, title=timeline.title) for timeline in (self.a, self.b)]
+        pictures = [static_html(timeline.trace, title=timeline._title) for timeline in (self.a, self.b)]
         return "\n".join([headline_html(self._headline), *pictures])
 
 

@@ -44,7 +44,7 @@ class ComputedTabs(anywidget.AnyWidget):
     _bokeh = traitlets.Unicode().tag(sync=True)
     _errors = traitlets.Dict().tag(sync=True, echo_update=False)
 
-    finished: Callable[[], object] | None = None
+    _finished: Callable[[], object] | None = None
     """Called on the computing thread when all tabs are computed; set by the container."""
 
     def __init__(self, names: list[str], *, link: str, height: int = HEIGHT) -> None:
@@ -69,19 +69,19 @@ class ComputedTabs(anywidget.AnyWidget):
         answer_on_own_thread(self.comm)
         self.on_msg(self._answer)
 
-    def start(self) -> None:
+    def _start(self) -> None:
         """Start computing the tabs, unless already started; returns immediately.
 
         Where no thread may send, this computes the next one, and the view asks again when it has that.
         """
         self._wanted.set()
         if may_send_from_threads(self._sender):
-            self.start_first()
+            self._start_first()
         elif not self._closing.is_set():
             self._show_next()
 
-    def start_first(self) -> None:
-        """Start computing the first tab, and the others when `start` is called; returns immediately."""
+    def _start_first(self) -> None:
+        """Start computing the first tab, and the others when `_start` is called; returns immediately."""
         if not may_send_from_threads(self._sender):
             return
         with self._starting:
@@ -90,12 +90,12 @@ class ComputedTabs(anywidget.AnyWidget):
                 self._worker = threading.Thread(target=self._push, name="tfvis-nb dashboard", daemon=True)
                 self._worker.start()
 
-    def wait_for_first(self) -> None:
+    def _wait_for_first(self) -> None:
         """Wait until the first tab is computed, at most `FIRST_S`; not at all if nothing computes it."""
         if self._worker is not None:
             self._first_made.wait(FIRST_S)
 
-    def start_later(self) -> None:
+    def _start_later(self) -> None:
         """Start computing the tabs after some time if no view requests them; returns immediately.
 
         A view requests them when the timeline is drawn. But a busy kernel may not receive that, and tabs
@@ -103,7 +103,7 @@ class ComputedTabs(anywidget.AnyWidget):
         """
         if not may_send_from_threads(self._sender):
             return
-        timer = threading.Timer(self._patience_s(), self.start)
+        timer = threading.Timer(self._patience_s(), self._start)
         timer.daemon = True
         timer.start()
 
@@ -119,7 +119,7 @@ class ComputedTabs(anywidget.AnyWidget):
         return [self.tab(title) for title in self.titles()]
 
     @property
-    def is_complete(self) -> bool:
+    def _is_complete(self) -> bool:
         """Whether all tabs are computed."""
         return self._parts is not None and len(self._made) == len(self._parts)
 
@@ -174,8 +174,8 @@ class ComputedTabs(anywidget.AnyWidget):
         missing = [title for title in self.titles() if title not in self._tried]
         if missing:
             self._show(self._chosen if self._chosen in missing else missing[0])
-        elif self.finished is not None and self.is_complete:
-            self.finished()
+        elif self._finished is not None and self._is_complete:
+            self._finished()
         return bool(missing)
 
     @property
@@ -197,6 +197,6 @@ class ComputedTabs(anywidget.AnyWidget):
         """Answer a message of the front end, in JupyterLab on a separate thread."""
         kind = content.get("kind") if isinstance(content, dict) else None
         if kind == "start":
-            self.start()
+            self._start()
         elif kind == bokehjs.MESSAGE_KIND:
             bokehjs.answer(self, content)

@@ -22,7 +22,7 @@ class PanelsWidget(PartOfWidget, ComputedTabs):
 
     _what_if = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True, kept=True)
 
-    opens: Callable[[Trace], object] | None = None
+    _opens: Callable[[Trace], object] | None = None
     """Shows a predicted trace; set by the dashboard."""
 
     def __init__(
@@ -35,7 +35,7 @@ class PanelsWidget(PartOfWidget, ComputedTabs):
 
     @property
     def _sender(self) -> Any:
-        return None if self.whole is None else self.whole.comm
+        return None if self._whole is None else self._whole.comm
 
     def _names(self) -> list[str]:
         """Return the titles of all parts that tabs may have."""
@@ -67,6 +67,6 @@ class PanelsWidget(PartOfWidget, ComputedTabs):
             else:
                 predicted = changed(self._trace, change)
                 found = {}
-                if self.opens is not None and not self._closing.is_set():
-                    self.opens(predicted)
+                if self._opens is not None and not self._closing.is_set():
+                    self._opens(predicted)
         self.send({"kind": kind, "id": content.get("id"), "answer": found})

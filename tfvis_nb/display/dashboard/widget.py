@@ -69,13 +69,13 @@ class Dashboard(HtmlExport, ComposedWidget):
         self.timeline = LinkedTimeline(
             trace, selection=selection, title=title, view=view, tracks=tracks, **options
         )
-        self.timeline.page = self.to_html
-        self.panels = PanelsWidget(self.timeline.shown, link=self.timeline.link, against=against)
-        self.timeline.tabs = self.panels
+        self.timeline._write_page = self.to_html
+        self.panels = PanelsWidget(self.timeline._shown, link=self.timeline._link, against=against)
+        self.timeline._tabs = self.panels
         # The visible tab comes first, because computing others would delay it.
-        self.timeline.before_details = self.panels.wait_for_first
-        self.panels.opens = self._show_predicted
-        self.panels.finished = self.timeline._store_again
+        self.timeline._before_details = self.panels._wait_for_first
+        self.panels._opens = self._show_predicted
+        self.panels._finished = self.timeline._store_again
         super().__init__(
             {"timeline": self.timeline, "panels": self.panels},
             timelines=["timeline"],
@@ -125,7 +125,7 @@ class Dashboard(HtmlExport, ComposedWidget):
 
     def _show_predicted(self, predicted: Trace) -> None:
         """Show a predicted trace below the tabs, replacing the previous one."""
-        self._attach("predicted", _Predicted(predicted, title=self.timeline.title))
+        self._attach("predicted", _Predicted(predicted, title=self.timeline._title))
         self._predicted += 1
 
     @overload
@@ -152,32 +152,32 @@ class Dashboard(HtmlExport, ComposedWidget):
         check_title(title)
         limits = {"max_bytes": options.get("max_bytes", MAX_BYTES), "source": options.get("source", True)}
         view = options.get("view")
-        now = self.timeline.as_now(title, view)
+        now = self.timeline._as_now(title, view)
         if options.get("anonymize"):
             against = [] if self._against is None else [self._against]
-            shown, *others = anonymized([self.timeline.shown, *against])
+            shown, *others = anonymized([self.timeline._shown, *against])
             tabs = [tab(shown, name, *others) for _, name in parts(shown, *others)]
             values = anonymized_options(now["options"])
             if view is not None:
-                values["view"] = with_lanes_of(now["options"]["view"], self.timeline.shown, shown)
+                values["view"] = with_lanes_of(now["options"]["view"], self.timeline._shown, shown)
             return dashboard_page(shown, tabs, title=title or "", options=values, **limits)
-        return dashboard_page(self.timeline.shown, self.panels.tabs(), **limits, **now)
+        return dashboard_page(self.timeline._shown, self.panels.tabs(), **limits, **now)
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} {one_line(self.trace, self.timeline.title)}>"
+        return f"<{type(self).__name__} {one_line(self.trace, self.timeline._title)}>"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         self.timeline._show_as_before()
         bundled: Any = super()._repr_mimebundle_(**kwargs)
-        after_cell(self.panels.start_first)
-        self.timeline.send_details_soon()
-        after_cell(self.panels.start_later)
+        after_cell(self.panels._start_first)
+        self.timeline._send_details_soon()
+        after_cell(self.panels._start_later)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
         return {**data, "text/html": self.timeline._store(self._still, self._page_to_keep)}, metadata
 
     def _page_to_keep(self) -> KeptPage:
         """Return the page to store in the notebook file, with the computed tabs if it is small."""
-        page = self.timeline._small_page(self._html) if self.panels.is_complete else ""
+        page = self.timeline._small_page(self._html) if self.panels._is_complete else ""
         if page:
             return KeptPage(page, self.timeline.height + self.panels.height)
         page, height, _ = self.timeline._page_to_keep()
@@ -185,8 +185,8 @@ class Dashboard(HtmlExport, ComposedWidget):
 
     def _still(self) -> str:
         """Return the HTML stored in the notebook file."""
-        below = overview_html(self.timeline.shown)
-        return static_html(self.trace, title=self.timeline.title, below=below)
+        below = overview_html(self.timeline._shown)
+        return static_html(self.trace, title=self.timeline._title, below=below)
 
 
 @only_known_options

@@ -19,8 +19,8 @@ _HEIGHT = 480
 class HeatMapWidget(StoredWidget):
     """Steps and tasks as coloured cells.
 
-    `opens` shows the timeline of a task and step, given their indexes in the grid, and returns a message;
-    `closes` removes it; `compares` compares ops since a step, given its index. All are set by the fleet.
+    `_opens` shows the timeline of a task and step, given their indexes in the grid, and returns a message;
+    `_closes` removes it; `_compares` compares ops since a step, given its index. All are set by the fleet.
     """
 
     if bundle_path("fleet.js").is_file():
@@ -32,9 +32,9 @@ class HeatMapWidget(StoredWidget):
     _since = traitlets.Int(0).tag(sync=True)
     _link = traitlets.Unicode().tag(sync=True)
 
-    opens: Callable[[int, int], str]
-    closes: Callable[[], None]
-    compares: Callable[[int], None]
+    _opens: Callable[[int, int], str]
+    _closes: Callable[[], None]
+    _compares: Callable[[int], None]
 
     def __init__(self, cells: Cells, *, title: str, since: int) -> None:
         if not hasattr(type(self), "_esm"):
@@ -49,11 +49,6 @@ class HeatMapWidget(StoredWidget):
         answer_on_own_thread(self.comm)
         self.on_msg(self._answer)
 
-    @property
-    def link(self) -> str:
-        """The name of its link with the tables."""
-        return self._link
-
     def _answer(self, _: Any, content: Any, __: Any) -> None:
         """Answer a message of the front end, in JupyterLab on a separate thread."""
         kind = content.get("kind") if isinstance(content, dict) else None
@@ -65,9 +60,9 @@ class HeatMapWidget(StoredWidget):
         if kind == "values":
             self.send(message, buffers=[self._cells.packed_values(str(content["metric"]))])
         elif kind == "open":
-            answer = self.opens(int(content["task"]), int(content["column"]))
+            answer = self._opens(int(content["task"]), int(content["column"]))
             self.send({**message, "answer": answer})
         elif kind == "close":
-            self.closes()
+            self._closes()
         else:
-            self.compares(int(content["column"]))
+            self._compares(int(content["column"]))

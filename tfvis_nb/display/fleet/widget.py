@@ -39,21 +39,21 @@ class FleetTables(ComputedTabs):
     def __init__(self, dataset: TraceDataset, cells: Cells, since: int, *, link: str) -> None:
         self._dataset = dataset
         self._cells = cells
-        self.column = since
+        self._column = since
         """The index of the step since which ops are compared."""
         self._ops: pd.DataFrame | None = None
         super().__init__(list(tables.TABS), link=link, height=_HEIGHT)
 
-    def ops(self) -> pd.DataFrame:
+    def _ops_of_steps(self) -> pd.DataFrame:
         """Return the ops of each step."""
         if self._ops is None:
             self._ops = self._dataset.step_ops
         return self._ops
 
-    def since(self, column: int) -> None:
+    def _compare_since(self, column: int) -> None:
         """Compare ops since a step, given its index in the grid; returns when the result is shown."""
         with self._computing:
-            self.column = column
+            self._column = column
             self._made.pop(tables.OPS, None)
         self._show(tables.OPS)
 
@@ -61,7 +61,7 @@ class FleetTables(ComputedTabs):
         return [(title, title) for title in tables.TABS]
 
     def _compute(self, title: str) -> dict[str, Any]:
-        return tables.contents(title, self._cells, self.ops, self.column)
+        return tables.contents(title, self._cells, self._ops_of_steps, self._column)
 
 
 class Fleet(HtmlExport, ipywidgets.VBox):
@@ -92,6 +92,7 @@ class Fleet(HtmlExport, ipywidgets.VBox):
     _parts: tuple[Any, ...] = ()
     timeline: TimelineWidget | None = None
 
+    @only_known_options
     def __init__(self, dataset: TraceDataset, *, since: Any = None, title: str | None = None) -> None:
         check_title(title)
         self._dataset = dataset
@@ -100,15 +101,16 @@ class Fleet(HtmlExport, ipywidgets.VBox):
         self._opening = threading.Lock()
         start = self._cells.place(since)
         self.map = HeatMapWidget(self._cells, title=self._summary(), since=start)
-        self.panels = FleetTables(dataset, self._cells, start, link=self.map.link)
-        self.map.opens = self._open
-        self.map.closes = self._close_timeline
-        self.map.compares = self._compare
+        self.panels = FleetTables(dataset, self._cells, start, link=self.map._link)
+        self.map._opens = self._open
+        self.map._closes = self._close_timeline
+        self.map._compares = self._compare
         # A separate box, because views after a new child are recreated.
         self._place = ipywidgets.VBox()
         self._parts = (self.map, self._place, self.panels)
         super().__init__(self._parts)
 
+    @only_known_options
     def open_timeline(self, task: str, step: int, run: str | None = None) -> TimelineWidget:
         """Show the timeline of a step and task below the heat map, and return it.
 
@@ -131,9 +133,10 @@ class Fleet(HtmlExport, ipywidgets.VBox):
         self._show(shown)
         return shown
 
+    @only_known_options
     def slower_ops(self, since: Any = None) -> pd.DataFrame:
         """Return how much longer each op takes since a step; see `tfvis_nb.analysis.slower_ops`."""
-        return slower_ops(self.panels.ops(), self._cells.step(self._cells.place(since)))
+        return slower_ops(self.panels._ops_of_steps(), self._cells.step(self._cells.place(since)))
 
     def _open(self, task: int, column: int) -> str:
         run, step = self._cells.step(column)
@@ -156,7 +159,7 @@ class Fleet(HtmlExport, ipywidgets.VBox):
 
     def _compare(self, column: int) -> None:
         self.map.set_trait("_since", column)
-        self.panels.since(column)
+        self.panels._compare_since(column)
 
     def _summary(self, cells: Cells | None = None, title: str | None = None) -> str:
         """Return the title with the numbers of runs, tasks and steps."""
@@ -190,10 +193,11 @@ class Fleet(HtmlExport, ipywidgets.VBox):
         most = options.get("timelines", TIMELINES)
         if isinstance(most, bool) or not isinstance(most, int) or most < 0:
             raise ValueError(Text("timelines_no_count", timelines=most))
-        cells, column, name = self._cells, self.panels.column, self._dataset.title
+        cells, column, name = self._cells, self.panels._column, self._dataset.title
         timelines: Iterable[tuple[int, Trace, str]] = self._longest(most)
         if options.get("anonymize"):
-            cells, ops, timelines, column = shared_fleet(cells, self.panels.ops(), timelines, column)
+            ops = self.panels._ops_of_steps()
+            cells, ops, timelines, column = shared_fleet(cells, ops, timelines, column)
             name = "dataset"
             title = "Fleet" if title is None else title
             tabs = [tables.contents(tab, cells, lambda: ops, column) for tab in tables.TABS]
@@ -245,8 +249,8 @@ class Fleet(HtmlExport, ipywidgets.VBox):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         bundled: Any = super()._repr_mimebundle_(**kwargs)
-        after_cell(self.panels.start_first)
-        after_cell(self.panels.start_later)
+        after_cell(self.panels._start_first)
+        after_cell(self.panels._start_later)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
         return {**data, "text/html": self.map._store(self._still)}, metadata
 
@@ -254,6 +258,7 @@ class Fleet(HtmlExport, ipywidgets.VBox):
         return fleet_still(self._summary(), [self.panels.tab(tables.OUTLIERS)])
 
 
+@only_known_options
 def show_fleet(dataset: Any, *, since: Any = None, title: str | None = None) -> Fleet:
     """Show which steps and tasks of a dataset are slow, in a notebook as the last expression of a cell.
 

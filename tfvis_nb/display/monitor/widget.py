@@ -67,6 +67,7 @@ class MonitorWidget(StoredWidget):
     _opened = traitlets.List(traitlets.Int()).tag(sync=True)
     """The traces that are shown as timelines, for views of a cell that runs again."""
 
+    @only_known_options
     def __init__(self, session: SavedSession, *, height: int = HEIGHT) -> None:
         # First the state for `close`, which is also called for a widget that could not be made.
         self.session = session

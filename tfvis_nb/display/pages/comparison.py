@@ -29,7 +29,7 @@ def comparison_page(
 ) -> str:
     """Write two timelines and the tabs under them as one HTML text.
 
-    `sides` are the results of `tfvis_nb.display.timeline.linked.LinkedTimeline.as_now`, `tabs` those of
+    `sides` are the results of `tfvis_nb.display.timeline.linked.LinkedTimeline._as_now`, `tabs` those of
     `tfvis_nb.display.tabs.comparison.tab`. `common` has data of both: ``extent``, the minimum time that they
     show, in ns, ``memory``, from `tfvis_nb.display.shaping.side.highest_memory`, and ``headline``, sentences.
     Without `source` the page has no code.

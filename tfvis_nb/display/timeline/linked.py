@@ -6,7 +6,6 @@ from typing import Any, Protocol
 
 import traitlets
 
-from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.composed import PartOfWidget
@@ -25,40 +24,25 @@ class Tabs(Protocol):
 class LinkedTimeline(PartOfWidget, TimelineWidget):
     """A timeline with its own link, exported as the page of the widget it is part of.
 
-    `page` writes that page. `before_details` is called before the details are computed, for example to wait
-    for more urgent work. `tabs` are below it. The container sets them.
+    The container sets `_write_page`, which writes that page, `_before_details`, which is called before the
+    details are computed and may wait for more urgent work, and the `_tabs` below it.
     """
 
-    page: Callable[[], str]
-    before_details: Callable[[], object] | None = None
-    tabs: Tabs | None = None
+    _write_page: Callable[[], str]
+    _before_details: Callable[[], object] | None = None
+    _tabs: Tabs | None = None
 
     @traitlets.default("_link")
     def _new_link(self) -> str:
         return uuid.uuid4().hex
 
-    @property
-    def link(self) -> str:
-        """The name of its link with other widgets."""
-        return self._link
-
-    @property
-    def shown(self) -> Trace:
-        """The trace with the drawn times."""
-        return self._shown
-
-    @property
-    def title(self) -> str:
-        """The title in its toolbar."""
-        return self._title
-
     def _take_over(self, other: ViewedTimeline, *, but: Collection[str] = ()) -> None:
         """Show what another timeline shows, and in the tabs what its tabs show."""
         super()._take_over(other, but=but)
-        if self.tabs is not None and isinstance(other, LinkedTimeline) and other.tabs is not None:
-            self.tabs._take_over(other.tabs)
+        if self._tabs is not None and isinstance(other, LinkedTimeline) and other._tabs is not None:
+            self._tabs._take_over(other._tabs)
 
-    def as_now(self, title: str | None, view: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    def _as_now(self, title: str | None, view: Mapping[str, Any] | None = None) -> dict[str, Any]:
         """Return the data for a page of the timeline, with its current options, selection and view.
 
         `view` overrides some of these, as in `to_html`.
@@ -75,17 +59,17 @@ class LinkedTimeline(PartOfWidget, TimelineWidget):
             **payloads,
         }
 
-    def send_details_soon(self) -> None:
+    def _send_details_soon(self) -> None:
         """Send the details after the cell, because a kernel busy with later cells cannot answer requests."""
         if not self._details and not self._delivery.rest:
             after_cell(self._send_details)
 
     def _send_details(self) -> None:
-        if self.before_details is not None:
-            self.before_details()
+        if self._before_details is not None:
+            self._before_details()
         super()._send_details()
 
     def _exported(self, form: Any) -> tuple[str, str]:
         if form == "html":
-            return f"{file_stem(self._title)}.html", self.page()
+            return f"{file_stem(self._title)}.html", self._write_page()
         return super()._exported(form)
