@@ -11,6 +11,10 @@ from mypy import api
 import tfvis_nb as tv
 from tests.support.texts import raises_id
 from tfvis_nb import events
+from tfvis_nb.analysis.gates.gate_metrics import METRICS
+from tfvis_nb.analysis.gates.limits import Limits
+from tfvis_nb.pytest_plugin import TraceFixture
+from tfvis_nb.recording.options import RecordingOptions
 from tfvis_nb.texts import text_of
 
 ROOT = Path(__file__).parent.parent
@@ -18,6 +22,7 @@ ROOT = Path(__file__).parent.parent
 _GOOD = """
 import tfvis_nb as tv
 from tfvis_nb.analysis.findings.table import FindingsTable
+from tfvis_nb.pytest_plugin import TraceFixture
 
 t = tv.read_trace("step.pb")
 tv.show_timeline(t, height=300, group_by="kind", color_by="op", lane_filter="gpu", tracks={}, view={})
@@ -35,12 +40,18 @@ with tv.trace(mode="session", level="full", framework="jax", device_level=2) as 
 tv.record_process("run.tfvis", keep=3, level="software")
 tv.hook_inject(server_port=9999, keep_traces=3)
 t.what_if(ops={"MatMul": 0.5})
+tv.assert_trace(t, launches=500, peak_bytes="2GiB", against=t, worse={"step_ms": "20%"})
+tv.Timeline.from_pickle("step.pickle", horovod=True, comm_op_name="RecvTensor")
+def test_step(tfvis_trace: TraceFixture) -> None:
+    with tfvis_trace("a.pb", mode="session", sampling=False):
+        pass
+    tfvis_trace.check(retraces=0, step_ms="12ms", against=t)
 """
 
 _WRONG = """
 import tfvis_nb as tv
-
-t = tv.read_trace("step.pb")
+from tfvis_nb.pytest_plugin import TraceFixture
+t, tfvis_trace = tv.read_trace("step.pb"), TraceFixture("")  # type: ignore[arg-type]
 tv.show_timeline(t, colour_by="op")
 tv.show_timeline(t, color_by="colour")
 tv.show_timeline(t, hieght=300)
@@ -69,6 +80,12 @@ tv.hook_inject(port=9999)
 t.what_if(op={"MatMul": 0.5})
 tv.show_comparison(t, t).to_html(color_by="op")
 t["3"]
+tv.assert_trace(t, launchs=500)
+tv.assert_trace(t, launches=[500])
+tv.Timeline.from_pickle("step.pickle", horovd=True)
+tfvis_trace(levle="full")
+tfvis_trace(level="half")
+tfvis_trace.check(launchs=500)
 """
 
 
@@ -96,6 +113,68 @@ def test_type_checkers_know_the_options(tmp_path: Path) -> None:
     lines = _WRONG.splitlines()
     expected = [line for line in lines[4:] if line]
     assert [lines[number - 1] for number in found] == expected
+
+
+def _public_functions() -> dict[str, Any]:
+    """Return functions and methods of public names, by their dotted names."""
+    found = {f"analysis.{name}": getattr(tv.analysis, name) for name in dir(tv.analysis)}
+    classes: dict[str, type] = {"TraceFixture": TraceFixture}
+    for name in set(tv.__all__) - {"last_trace"}:
+        value = getattr(tv, name)
+        if not inspect.isclass(value):
+            found[name] = value
+        elif not issubclass(value, Exception):
+            classes[name] = value
+    for name, owner in classes.items():
+        for method in dir(owner):
+            if method in ("__init__", "__call__") or not method.startswith("_"):
+                plain = inspect.getattr_static(owner, method)
+                found[f"{name}.{method}"] = getattr(plain, "__func__", plain)
+    return {
+        name: function
+        for name, function in found.items()
+        if inspect.isfunction(function) and function.__module__.startswith("tfvis_nb.")
+    }
+
+
+def _optional(function: Any) -> list[str]:
+    parameters = inspect.signature(function).parameters.values()
+    return [one.name for one in parameters if one.default is not one.empty or one.kind is one.VAR_KEYWORD]
+
+
+def test_options_of_public_functions_have_names_and_types() -> None:
+    for name, function in _public_functions().items():
+        for one in inspect.signature(function).parameters.values():
+            # pytest imports the fixture at every start, so its signature is for type checkers alone.
+            unpacked = name.startswith("TraceFixture.") and str(one.annotation).startswith("Unpack[")
+            assert one.kind is not one.VAR_KEYWORD or unpacked, (name, one)
+            assert one.annotation is not one.empty or one.name in ("self", "cls"), (name, one)
+
+
+def test_public_functions_refuse_unknown_options() -> None:
+    functions = {name: one for name, one in _public_functions().items() if _optional(one)}
+    assert len(functions) > 90
+    for name, function in functions.items():
+        if not name.startswith("TraceFixture."):
+            with raises_id(TypeError, "unknown_option", name="no_such_option") as caught:
+                function(no_such_option=1)
+            assert set(_optional(function)) <= set(text_of(caught.value).figures["options"].split(", ")), name
+    with raises_id(TypeError, "unknown_option", hint="; did you mean 'level'?"):
+        TraceFixture(ROOT)(levle="full")  # type: ignore[call-arg]
+    with raises_id(TypeError, "unknown_option", hint="; did you mean 'launches'?"):
+        tv.assert_trace(made(), launchs=5)  # type: ignore[call-arg]
+
+
+def test_named_options_are_those_of_the_original() -> None:
+    recorded = inspect.signature(tv.trace).parameters.keys() - {"path"}
+    assert set(RecordingOptions.__annotations__) == recorded
+    assert set(Limits.__annotations__) == set(METRICS)
+
+
+def test_public_names_are_spelled_one_way() -> None:
+    functions = _public_functions()
+    names = set(functions).union(*(inspect.signature(one).parameters for one in functions.values()))
+    assert not [one for one in names if re.search("colour|utilis|normalis|analyse|anonymis|grey|centre", one)]
 
 
 def test_signatures_have_the_names_of_all_options() -> None:

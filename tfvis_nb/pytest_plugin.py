@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 import tfvis_nb
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Unpack
+
+    from tfvis_nb.analysis.gates.limits import Limit, Limits
+    from tfvis_nb.core.trace import Trace
     from tfvis_nb.recording import RecordedTrace, Recorder
+    from tfvis_nb.recording.options import RecordingOptions
 
 
 class TraceFixture:
@@ -27,9 +33,9 @@ class TraceFixture:
         self._before = tfvis_nb.last_trace
         self._saved = 0
 
-    def __call__(self, **options: Any) -> Recorder:
-        """Record a ``with`` block, or each call of a function; the options are those of `tfvis_nb.trace`."""
-        return tfvis_nb.trace(**options)
+    def __call__(self, path: str | Path | None = None, **options: Unpack[RecordingOptions]) -> Recorder:
+        """Record a ``with`` block, or each call of a function, with the arguments of `tfvis_nb.trace`."""
+        return tfvis_nb.trace(path, **options)
 
     @property
     def trace(self) -> RecordedTrace:
@@ -47,13 +53,19 @@ class TraceFixture:
             raise RuntimeError(Text("nothing_traced"))
         return last
 
-    def check(self, **limits: Any) -> None:
+    def check(
+        self,
+        *,
+        against: Trace | None = None,
+        worse: Limit | Mapping[str, Limit] | None = None,
+        **limits: Unpack[Limits],
+    ) -> None:
         """Fail the test if the last recording exceeds limits, like `tfvis_nb.assert_trace`.
 
         The recording is then saved, and the message names the file.
         """
         try:
-            tfvis_nb.assert_trace(self.trace, **limits)
+            tfvis_nb.assert_trace(self.trace, against=against, worse=worse, **limits)
         except AssertionError as error:
             self._saved += 1
             path = self._folder / f"trace{self._saved}.parquet"

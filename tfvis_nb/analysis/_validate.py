@@ -8,6 +8,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.core.options import refuse_unknown
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -19,7 +20,7 @@ _MOST_ROWS = 10_000
 
 
 def validate_input(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
-    """Make an analysis reject arguments other than a trace, such as a path, and cache its table.
+    """Make an analysis reject arguments other than a trace and unknown options, and cache its table.
 
     Findings, tabs and charts request the same tables repeatedly. Each caller gets a copy.
 
@@ -36,6 +37,7 @@ def validate_input(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
 
     @functools.wraps(analysis)
     def validated(*args: _P.args, **kwargs: _P.kwargs) -> _R:
+        refuse_unknown(kwargs, parameters)
         given = dict(zip(parameters, args, strict=False)) | kwargs
         for name in traces:
             if name in given and not isinstance(given[name], Trace):

@@ -230,6 +230,7 @@ class TracingServer:
             with whole(target) as new:
                 shutil.copy(copy, new)
 
+    @only_known_options
     def load_session(self, filename: str | Path, gziped: bool | None = None) -> None:  # noqa: ARG002 - tftracer's
         """Add the runs and traces of a saved session to this one; the log lists anything unreadable.
 

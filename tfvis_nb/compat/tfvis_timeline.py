@@ -137,6 +137,7 @@ class Timeline:
             self._read = source, read_trace(source)
         return self._read[1]
 
+    @only_known_options
     def visualize(
         self, output_file: str | Path | None = None, device_pattern: str | None = None
     ) -> str | None:
@@ -171,6 +172,7 @@ class Timeline:
             file.write_text(trace.to_html(), encoding="utf-8", newline="\n")
         return None
 
+    @only_known_options
     def step_time(self, device_search_pattern: str | None = None) -> int:
         """Return the time from the first start to the last end, in microseconds.
 
@@ -186,10 +188,12 @@ class Timeline:
         """
         return _span(*self._intervals(device_search_pattern))
 
+    @only_known_options
     def iteration_time(self, device_search_pattern: str | None = None) -> int:
         """Return `step_time`, under tfvis's name."""
         return self.step_time(device_search_pattern)
 
+    @only_known_options
     def communication_elapsed_time(
         self, device_search_pattern: str | None = None, exclude_pattern: str | None = None
     ) -> int:
@@ -209,6 +213,7 @@ class Timeline:
         """
         return _span(*self._intervals(device_search_pattern, exclude_pattern, communicating=True))
 
+    @only_known_options
     def communication_time(
         self, device_search_pattern: str | None = None, exclude_pattern: str | None = None
     ) -> int:
@@ -218,6 +223,7 @@ class Timeline:
         """
         return _union(*self._intervals(device_search_pattern, exclude_pattern, communicating=True))
 
+    @only_known_options
     def computation_time(
         self, device_search_pattern: str | None = None, exclude_pattern: str | None = None
     ) -> int:
@@ -234,10 +240,14 @@ class Timeline:
         return self._elapsed
 
     @classmethod
-    def from_pickle(cls, pickle_file_name: str | Path, **kwargs: Any) -> Self:
+    @only_known_options
+    def from_pickle(
+        cls, pickle_file_name: str | Path, *, horovod: bool = False, comm_op_name: str | None = None
+    ) -> Self:
         """Read a timeline written by `to_pickle`, tfvis, tftracer or ``pickle.dump(run_metadata, file)``.
 
-        Nothing named in the pickle is imported or called, and TensorFlow is not needed.
+        Nothing named in the pickle is imported or called, and TensorFlow is not needed. `horovod` and
+        `comm_op_name` are those of `Timeline`.
 
         Raises
         ------
@@ -246,7 +256,7 @@ class Timeline:
         """
         from tfvis_nb.reading.pickles.run_metadata import unpickled
 
-        timeline = cls(**kwargs)
+        timeline = cls(horovod=horovod, comm_op_name=comm_op_name)
         timeline._unpickled = unpickled(Path(pickle_file_name))
         return timeline
 
@@ -320,6 +330,7 @@ class Timeline:
         return subset(trace, np.flatnonzero(names.map(shown).to_numpy(bool)))
 
 
+@only_known_options
 def timeline_visualize(
     run_metadata: Any, output_file: str | Path | None = None, device_pattern: str | None = None
 ) -> str | None:

@@ -57,7 +57,9 @@ def only_known_options(function: Callable[P, R]) -> Callable[P, R]:
     named = (inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     signature = inspect.signature(function)
     parameters = [each for one in signature.parameters.values() for each in _named(one, function)]
-    known = [option.name for option in parameters if option.kind in named and option.name != "self"]
+    known = [option.name for option in parameters if option.kind in named]
+    if known[:1] in (["self"], ["cls"]):
+        del known[0]
 
     @functools.wraps(function)
     def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -93,6 +93,7 @@ class Trace(TraceTables, HtmlExport, PictureExport):
     [3, 9]
     """
 
+    @only_known_options
     def __init__(
         self,
         events: pd.DataFrame,
@@ -291,6 +292,7 @@ class Trace(TraceTables, HtmlExport, PictureExport):
     def between(self, start: Time | None, end: Time | None) -> Trace: ...
     @overload
     def between(self, start: TimeRange) -> Trace: ...
+    @only_known_options
     def between(self, start: Any, end: Any = _OMITTED) -> Trace:
         """Return the events that overlap a time range as a trace, with a note.
 
@@ -350,6 +352,7 @@ class Trace(TraceTables, HtmlExport, PictureExport):
     def to_chrome_trace(self, path: None = None, *, arrows: bool = True) -> str: ...
     @overload
     def to_chrome_trace(self, path: str | Path, *, arrows: bool = True) -> Path: ...
+    @only_known_options
     def to_chrome_trace(self, path: str | Path | None = None, *, arrows: bool = True) -> str | Path:
         """Write Chrome trace events, which Perfetto, chrome://tracing and speedscope open.
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
+from tfvis_nb.core.options import only_known_options
+
 if TYPE_CHECKING:
     from tfvis_nb.analysis.findings.table import FindingsTable
     from tfvis_nb.analysis.overview.overview import Overview
@@ -231,6 +233,7 @@ class TraceTables:
 
         return step_table(self._trace)
 
+    @only_known_options
     def what_if(
         self,
         *,

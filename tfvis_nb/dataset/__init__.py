@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+from tfvis_nb.core.options import only_known_options
 from tfvis_nb.dataset.dataset import TraceDataset
 from tfvis_nb.dataset.ingest import Ingested
 from tfvis_nb.dataset.layout import FORMAT, key_of
@@ -14,6 +15,7 @@ from tfvis_nb.dataset.sources import each, is_pattern
 __all__ = ["Ingested", "TraceDataset", "open_traces"]
 
 
+@only_known_options
 def open_traces(source: str | Path, dataset: str | Path | None = None, client: Any = None) -> TraceDataset:
     """Open a dataset of traces: Parquet tables of the events and figures of any number of trace files.
 

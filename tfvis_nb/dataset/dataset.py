@@ -51,6 +51,7 @@ class TraceDataset:
         if (self.path / FORMAT).is_file():
             check_version(self.path)
 
+    @only_known_options
     def ingest(
         self,
         sources: Any,
@@ -199,6 +200,7 @@ class TraceDataset:
         _need_dask()
         return combined.dask_table(self.path, self._read(), name)
 
+    @only_known_options
     def trace(
         self, run: str | None = None, task: str | None = None, steps: int | Collection[int] | None = None
     ) -> Trace:
@@ -289,6 +291,7 @@ class TraceDataset:
             self, run=run, tasks=tasks, steps=steps, selection=selection, title=title, view=view, **options
         )
 
+    @only_known_options
     def choose(
         self,
         run: str | None = None,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
-from tfvis_nb.core.options import check_title
+from tfvis_nb.core.options import check_title, only_known_options
 from tfvis_nb.core.progress import progress_after
 from tfvis_nb.core.trace import Trace
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["EmptyTraceError", "TraceFormatError", "read_trace"]
 
 
+@only_known_options
 def read_trace(
     source: Any,
     *,

@@ -1,7 +1,7 @@
 """Options of a recording."""
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal, TypedDict, get_args
 
 from tfvis_nb.core.options import near
 from tfvis_nb.texts import Text
@@ -24,6 +24,21 @@ offers."""
 
 FRAMEWORKS = get_args(Framework)
 """The frameworks that can be recorded."""
+
+
+class RecordingOptions(TypedDict, total=False):
+    """Options of `tfvis_nb.trace`."""
+
+    mode: Mode
+    level: Level
+    partition_graphs: bool
+    steps: bool
+    source: bool
+    sampling: bool
+    python: bool
+    shapes: bool
+    device_level: DeviceLevel
+    framework: Framework | None
 
 
 @dataclass(frozen=True)

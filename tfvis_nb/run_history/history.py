@@ -215,6 +215,7 @@ class History:
         return shown.where(shown.notna(), UNKNOWN)
 
 
+@only_known_options
 def history(cell: str | None = None) -> History:
     """Return the kept runs of ``%%trace`` cells in this notebook.
 

@@ -261,6 +261,7 @@ class SavedSession:
                 for trace in wanted:
                     keep_trace(written, trace)
 
+    @only_known_options
     def trace_next(self, signature: int | str | None = None) -> None:
         """Request a trace of the next run of a signature, or of any signature.
 
@@ -280,6 +281,7 @@ class SavedSession:
         """
         self._order(signature, request_trace)
 
+    @only_known_options
     def trace_every(self, n: int, signature: int | str | None = None) -> None:
         """Trace every `n`-th run of each signature, starting now: the `n`-th, ``2 * n``-th and so on.
 
@@ -287,10 +289,12 @@ class SavedSession:
         """
         self._rule("every", float(validate.whole(n, "n", "a number of runs")), signature)
 
+    @only_known_options
     def trace_all(self, signature: int | str | None = None) -> None:
         """Trace every run, starting now; tracing slows each of them down."""
         self._rule("all", 0.0, signature)
 
+    @only_known_options
     def trace_slow(self, *, factor: float, signature: int | str | None = None) -> None:
         """Keep the traces of runs that took longer than `factor` times the median of the last traced runs.
 
@@ -299,10 +303,12 @@ class SavedSession:
         """
         self._rule("slower", validate.factor(factor, "factor"), signature)
 
+    @only_known_options
     def cancel_requests(self, signature: int | str | None = None) -> None:
         """Cancel the `trace_next` requests for a signature, or all requests. Rules stay."""
         self._cancel(signature, "requests")
 
+    @only_known_options
     def stop_tracing(self, signature: int | str | None = None) -> None:
         """Cancel the rule and the requests for a signature, or all rules and requests."""
         self._cancel(signature, "rules", "requests")

@@ -10,6 +10,7 @@ from tfvis_nb.analysis.fleet.heat_map import check_metric, metrics
 from tfvis_nb.analysis.steps.difference import LEVEL, differences, false_discovery_rates
 from tfvis_nb.analysis.steps.step_differences import ratio_of
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
+from tfvis_nb.core.options import only_known_options
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
@@ -48,6 +49,7 @@ class _Periods(NamedTuple):
     number: np.ndarray  # of the period of each step
 
 
+@only_known_options
 def fleet_drift(steps: pd.DataFrame, metric: str = DURATION, by: str = "period") -> pd.DataFrame:
     """Return whether steps have become longer, by more than chance.
 

@@ -3,7 +3,7 @@
 import pandas as pd
 
 from tfvis_nb.analysis.fleet.grid import DURATION, KEYS, grid
-from tfvis_nb.core.options import near
+from tfvis_nb.core.options import near, only_known_options
 from tfvis_nb.texts import Text
 
 _NO_METRICS = {*KEYS, "start_ns", "step_ns"}
@@ -21,6 +21,7 @@ def metrics(steps: pd.DataFrame) -> list[str]:
     return [str(name) for name in numbers if name not in _NO_METRICS]
 
 
+@only_known_options
 def fleet_heat_map(steps: pd.DataFrame, metric: str = DURATION) -> pd.DataFrame:
     """Return one metric of each step on each task.
 

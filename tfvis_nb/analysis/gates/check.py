@@ -2,19 +2,20 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, Unpack, cast
 
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.gates.gate_metrics import METRICS, Measured, unit_of
-from tfvis_nb.analysis.gates.limits import WORSE_FROM, Limit, limit_of, shares_of
+from tfvis_nb.analysis.gates.limits import WORSE_FROM, Limit, Limits, limit_of, shares_of
 from tfvis_nb.analysis.gates.report import OK, UNKNOWN, WORSE, as_text, headline, verdict
 from tfvis_nb.analysis.steps.difference import RunSpread, difference
 from tfvis_nb.analysis.steps.step_differences import known_spread
 from tfvis_nb.analysis.unavailable import NONE, dtypes
 from tfvis_nb.core.format import format_percent
+from tfvis_nb.core.options import only_known_options
 from tfvis_nb.core.prediction import is_predicted
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -111,12 +112,13 @@ def check(
     return pd.DataFrame(rows, columns=list(_COLUMNS), dtype=object).astype(dtypes(_COLUMNS))
 
 
+@only_known_options
 def assert_trace(
     trace: Trace,
     *,
     against: Trace | None = None,
     worse: Limit | Mapping[str, Limit] | None = None,
-    **limits: Limit,
+    **limits: Unpack[Limits],
 ) -> None:
     """Raise AssertionError if a metric of a trace exceeds its limit or that of another trace.
 
@@ -146,7 +148,7 @@ def assert_trace(
     metric  value  limit      change  result
     ops     1      at most 0          worse
     """
-    table = check(trace, limits, against=against, worse=worse)
+    table = check(trace, cast("Mapping[str, Limit]", limits), against=against, worse=worse)
     if verdict(table) != OK:
         raise AssertionError(f"{headline(table)}\n{as_text(table)}")
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping
 from fractions import Fraction
+from typing import TypedDict
 
 from tfvis_nb.analysis.gates.gate_metrics import METRICS, unit_of
 from tfvis_nb.core.amounts import BYTES, NANOSECONDS, amount
@@ -11,6 +12,26 @@ from tfvis_nb.texts import Text
 
 Limit = float | str
 """A number in the unit of the metric, or a text such as ``"2GiB"``."""
+
+
+class Limits(TypedDict, total=False):
+    """Limits by the metric that they are for, as `tfvis_nb.assert_trace` takes them."""
+
+    launches: Limit
+    kernels: Limit
+    copies: Limit
+    ops: Limit
+    cpu_ops: Limit
+    h2d_bytes: Limit
+    d2h_bytes: Limit
+    network_bytes: Limit
+    peak_bytes: Limit
+    retraces: Limit
+    compilations: Limit
+    step_ms: Limit
+    input_ms: Limit
+    communication_ms: Limit
+
 
 WORSE_FROM = 0.05
 """The share by which a value may exceed the base if none is given."""

@@ -133,6 +133,7 @@ class TraceSession(SavedSession):
 
         return keras_callback(self)
 
+    @only_known_options
     def start(self, user: object = None) -> RunRegistry | None:
         """Start recording, until `stop` has been called for each user that started it; None if it cannot.
 
@@ -148,6 +149,7 @@ class TraceSession(SavedSession):
                 self._begin()
             return self._book
 
+    @only_known_options
     def stop(self, user: object = None) -> None:
         """End the recording for a user that called `start`."""
         with self._switching:

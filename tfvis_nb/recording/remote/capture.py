@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.core.labels import printable
-from tfvis_nb.core.options import check_title
+from tfvis_nb.core.options import check_title, only_known_options
 from tfvis_nb.core.progress import progress_after
 from tfvis_nb.core.temporary_folder import TemporaryFolder
 from tfvis_nb.reading.sources.damage import briefly
@@ -30,6 +30,7 @@ _SMALL = 1 << 16
 """In bytes; the profile of an idle worker only has facts about its host and is smaller."""
 
 
+@only_known_options
 def capture(
     workers: str | Sequence[str],
     *,
