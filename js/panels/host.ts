@@ -11,6 +11,8 @@ export interface PanelsHost extends ChartHost {
    * a readable message if that failed.
    */
   part(title: string): Part | null;
+  /** The title of the part that is being computed. */
+  readonly computing?: string;
   /** The title of the part that is in front, kept for the next run of the cell. */
   chosen?: string;
   /** Call `changed` whenever there is more to show. */

@@ -68,6 +68,12 @@ export class KernelTabsHost implements PanelsHost {
     return this.model.get("_tabs");
   }
 
+  get computing(): string {
+    const current: string = this.model.get("_current");
+    const trait = this.#named.find(([, title]) => title === current)?.[2];
+    return trait && !this.model.get(trait) && !this.model.get("_errors")[current] ? current : "";
+  }
+
   get link(): string {
     return this.model.get("_link");
   }

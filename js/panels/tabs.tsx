@@ -181,7 +181,12 @@ interface TabProps {
 function Tab({ host, title, isShown, step, inRange, events, publish }: TabProps) {
   const [contents, error] = contentsOf(host, title);
   if (error) return <Message title={`${title} cannot be computed`} text={error} />;
-  if (!contents) return <Message title={`Computing: ${title} …`} progress={{ done: 0, total: 0 }} />;
+  if (!contents) {
+    const { computing } = host;
+    const others = computing ? `Waiting: ${computing} is computed first …` : "Waiting for the kernel …";
+    const state = computing === title ? `Computing: ${title} …` : others;
+    return <Message title={state} progress={{ done: 0, total: 0 }} />;
+  }
   const lines = contents.blocks.flatMap((block) => (block.kind === "overview" ? block.lines : []));
   return (
     <div class="blocks">

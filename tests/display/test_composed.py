@@ -94,10 +94,14 @@ def test_tabs_are_computed_where_no_thread_may_send(
     assert computed() == []
     only.receive({"part": "panels", "content": {"kind": "start"}})
     (first,) = computed()
-    asked = only.state["_panels__tabs"][-1][1]
-    shown.panels.set_state({"_chosen": asked})
+    before, asked = [title for _, title, _ in only.state["_panels__tabs"][-2:]]
+    for title in (before, asked):
+        shown.panels.set_state({"_chosen": title})
     only.receive({"part": "panels", "content": {"kind": "start"}})
     assert computed() == [first, asked]
+    assert only.state["_panels__current"] == asked
+    only.receive({"part": "panels", "content": {"kind": "start"}})
+    assert computed() == [first, before, asked]
     for _ in range(20):
         only.receive({"part": "panels", "content": {"kind": "start"}})
     tabs = only.state["_panels__tabs"]

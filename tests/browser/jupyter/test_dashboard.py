@@ -11,6 +11,38 @@ import ipywidgets.widgets.widget as w
 print([each.trait_values().get("_chosen") for each in w._instances.values()])
 """
 
+GATED = """
+import threading, tfvis_nb
+from tfvis_nb.display.dashboard import tabs_widget
+gate, order, tab = threading.Semaphore(0), [], tabs_widget.tab
+def gated(trace, title, *others):
+    if title != "Overview":
+        gate.acquire()
+        order.append(title)
+    return tab(trace, title, *others)
+tabs_widget.tab = gated
+"""
+
+
+def test_the_tab_clicked_last_is_computed_first(notebook: OpenNotebook) -> None:
+    book = notebook([GATED, f"shown = tfvis_nb.show_dashboard({str(TRACE)!r})\nshown"])
+    book.run_all()
+    shown = book.dashboard(1).wait()
+    waiting = shown.panels.get_by_role("status").filter(visible=True)
+    shown.panels.get_by_role("tab", name="Time", exact=True).click()
+    expect(waiting.filter(has_text="Computing: Breakdown …")).to_be_visible()
+    for name in ("Ops", "Memory", "What if"):
+        shown.panels.get_by_role("tab", name=name, exact=True).click()
+        expect(waiting.filter(has_text="Waiting: Breakdown is computed first …")).to_be_visible()
+        book.wait_until(lambda name=name: book.ask("print(shown.panels._chosen)") == name)
+    book.ask("gate.release(2)")
+    expect(shown.panels.get_by_role("tabpanel", name="What if").locator(".block").first).to_be_visible()
+    shown.panels.get_by_role("tab", name="Ops", exact=True).click()
+    expect(waiting.filter(has_text="Waiting: Memory is computed first …")).to_be_visible()
+    book.ask("gate.release(20)")
+    expect(shown.panels.get_by_role("tabpanel", name="Ops").locator(".block").first).to_be_visible()
+    assert book.ask("print(*order[:4], sep=', ')") == "Breakdown, What if, Memory, Ops"
+
 
 @pytest.mark.thorough
 def test_it_works_while_the_kernel_is_busy(notebook: OpenNotebook) -> None:

@@ -43,6 +43,8 @@ class ComputedTabs(anywidget.AnyWidget):
     _link = traitlets.Unicode().tag(sync=True)
     _bokeh = traitlets.Unicode().tag(sync=True)
     _errors = traitlets.Dict().tag(sync=True, echo_update=False)
+    # The title of the part that is being computed, or was last.
+    _current = traitlets.Unicode().tag(sync=True, echo_update=False)
 
     _finished: Callable[[], object] | None = None
     """Called on the computing thread when all tabs are computed; set by the container."""
@@ -60,6 +62,8 @@ class ComputedTabs(anywidget.AnyWidget):
         self._worker: threading.Thread | None = None
         self._made: dict[str, dict[str, Any]] = {}
         self._tried: set[str] = set()
+        # The titles of the parts that were in front, the last one first.
+        self._asked: list[str] = []
         self._parts: list[tuple[str, str]] | None = None
         # One trait per part, so that the others are not sent again.
         self._trait_of = {name: f"_tab_{index}" for index, name in enumerate(names)}
@@ -163,7 +167,7 @@ class ComputedTabs(anywidget.AnyWidget):
             pass
 
     def _show_next(self) -> bool:
-        """Show the first part, or else the chosen or the next of the others; return whether there was one."""
+        """Show the first part, the one asked for last, or the next; return whether there was one."""
         first, *_ = self._trait_of
         if first not in self._tried:
             self._show(first)
@@ -173,10 +177,16 @@ class ComputedTabs(anywidget.AnyWidget):
             return True
         missing = [title for title in self.titles() if title not in self._tried]
         if missing:
-            self._show(self._chosen if self._chosen in missing else missing[0])
+            self._show(next((title for title in self._asked if title in missing), missing[0]))
         elif self._finished is not None and self._is_complete:
             self._finished()
         return bool(missing)
+
+    @traitlets.observe("_chosen")
+    def _ask(self, change: Any) -> None:
+        """Put a part before those that were asked for earlier."""
+        others = (title for title in self._asked if title != change["new"])
+        self._asked = [title for title in (change["new"], *others) if title in self._trait_of]
 
     @property
     def _sender(self) -> Any:
@@ -186,6 +196,7 @@ class ComputedTabs(anywidget.AnyWidget):
     def _show(self, title: str) -> None:
         """Compute and send a part, or the reason why it cannot be computed."""
         self._tried.add(title)
+        self._current = title
         errors = {at: text for at, text in self._errors.items() if at != title}
         try:
             self.set_trait(self._trait_of[title], json.dumps(self.tab(title), allow_nan=False))
