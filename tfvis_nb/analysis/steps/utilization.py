@@ -18,7 +18,7 @@ _HTA = "in Holistic Trace Analysis' temporal breakdown"
 FIGURES: dict[str, str] = {
     "step_ns": STEP_NS,
     "busy_ns": "Length of the union of the events on the device, in ns: kernels, memsets, copies and "
-    "collectives on an accelerator; ops, launching and compiling on a CPU.",
+    "collectives on an accelerator; ops of the step, launching and compiling on a CPU.",
     "idle_ns": "step_ns - busy_ns, in ns: the gaps, including the time before the first event and after "
     "the last.",
     "utilization": "busy_ns / step_ns, from 0 to 1.",
@@ -73,7 +73,8 @@ def utilization(trace: Trace) -> pd.DataFrame:
     Notes
     -----
     Executor rows of a GPU record when the host launched an op, not the work of the GPU. Python, and waits for
-    input and other tasks, do not keep a CPU busy. Holistic Trace Analysis measures from the first kernel to
+    input and other tasks, do not keep a CPU busy; nor does the input pipeline, which works ahead of the
+    step on its own threads. Holistic Trace Analysis measures from the first kernel to
     the last (``hta/analyzers/breakdown_analysis.py``), which hides a GPU that waits at the start of each
     step.
 
@@ -152,12 +153,10 @@ def ran_on_device(trace: Trace, here: StepDevices) -> np.ndarray:
     """Return a mask of the events in steps that kept their device busy."""
     events = trace.events
     executor = map_categories(events["lane"], lambda lane: lane in _EXECUTOR_LANES)
-    # Ops of the input pipeline keep a CPU busy, its bookkeeping does not.
-    pipeline = is_kind(events, "op") & (activity(trace) == NUMBER["preprocessing"])
     mask: np.ndarray = np.where(
         accelerators(events),
         _one_of(activity(trace), _ON_ACCELERATOR) & ~executor,
-        _one_of(activity(trace), _ON_HOST) | pipeline,
+        _one_of(activity(trace), _ON_HOST),
     )[here.event]
     return mask
 
