@@ -103,8 +103,8 @@ export interface Outcome {
   task: string;
   recorded_ns: number;
   predicted_ns: number;
-  /** How much shorter all steps are together, as a part of 1; null for a single step. */
-  all_saved_share: number | null;
+  /** What several steps are called, and how much shorter they are together, as a part of 1; null for a single step. */
+  all_steps: [string, number] | null;
   parts: TimedPart[];
   /** The range of predicted steps in ns; null for few steps. */
   range: [number, number] | null;

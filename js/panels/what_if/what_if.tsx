@@ -164,11 +164,11 @@ function firstOf(choice: WhatIfBlock["choices"][number], how: Change["how"] = 1)
 
 function resultText(now: Outcome, then: Outcome | null): string {
   if (!then) return "Drag the slider to see the step with another time.";
-  const { step, task, predicted_ns, recorded_ns, all_saved_share, range, drift, doubt } = then;
+  const { step, task, predicted_ns, recorded_ns, all_steps, range, drift, doubt } = then;
   const sentences = [
     `${step}${task && ` (bars of ${task})`}: ${formatDuration(predicted_ns)} instead of ${formatDuration(now.recorded_ns)}, ${changeText(1 - predicted_ns / Math.max(recorded_ns, 1))}`,
     ...(range === null ? [] : [`Most steps: ${formatDuration(range[0])} to ${formatDuration(range[1])}`]),
-    ...(all_saved_share === null ? [] : [`All steps: ${changeText(all_saved_share)}`]),
+    ...(all_steps === null ? [] : [`${all_steps[0]}: ${changeText(all_steps[1])}`]),
     `A replay without a change is off by ${drift}`,
     ...(doubt ? [`Not trusted: ${doubt}`] : []),
   ];

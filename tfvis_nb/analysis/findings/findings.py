@@ -162,7 +162,7 @@ def _gain(trace: Trace, rule: Rule, finding: Finding) -> Gain:
     if "gain" in finding.figures:
         return Gain(float(finding.figures["gain"]))
     changes = {} if rule.remedy is None else rule.remedy.changes(finding.figures)
-    if not changes or math.isnan(finding.share):
+    if not changes or math.isnan(finding.share) or len(trace.events) > MOST_EVENTS:
         return Gain(UNKNOWN)
     saved = gain(trace, changes, rule.of(trace).breakdown["step"].unique())
     if "on_time" in changes and saved.share < finding.share / 2:

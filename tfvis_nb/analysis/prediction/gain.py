@@ -29,7 +29,7 @@ class Gain(NamedTuple):
     """The share of step time that a change saves, from 0 to 1."""
 
     share: float
-    """`UNKNOWN` if nothing can be predicted, the trace is large, or the steps take no time."""
+    """`UNKNOWN` if nothing can be predicted, or the steps take no time."""
     low: float = UNKNOWN
     """The 10 % quantile of the shares of single steps; `UNKNOWN` for fewer than `FEWEST_STEPS`."""
     high: float = UNKNOWN
@@ -43,8 +43,6 @@ def gain(trace: Trace, changes: Mapping[str, Any], steps: Collection[int]) -> Ga
 
     `changes` has the arguments of `tfvis_nb.analysis.what_if`.
     """
-    if len(trace.events) > MOST_EVENTS:
-        return Gain(UNKNOWN)
     changes = dict(changes)
     on_time = changes.pop("on_time", None)
     try:
@@ -57,7 +55,7 @@ def gain(trace: Trace, changes: Mapping[str, Any], steps: Collection[int]) -> Ga
     reason = doubt(trace, altered, times)
     if longer > MOST_DRIFT and not altered.adds_work:
         reason = reason or Text("replay_lacks_dependencies", longer=format_percent(longer))
-    times = _possible(trace, altered, times)
+    times = possible(trace, altered, times)
     if reason or not recorded:
         return Gain(UNKNOWN, reason=reason)
     low = high = UNKNOWN
@@ -68,7 +66,7 @@ def gain(trace: Trace, changes: Mapping[str, Any], steps: Collection[int]) -> Ga
     return Gain(share, min(low, share), max(high, share))
 
 
-def _possible(trace: Trace, altered: Altered, times: pd.DataFrame) -> pd.DataFrame:
+def possible(trace: Trace, altered: Altered, times: pd.DataFrame) -> pd.DataFrame:
     """Let no predicted step be shorter than the work that stays on a device: its streams share the device."""
     own = backtracker(trace).times
     kept = np.flatnonzero(own.device & own.counts & (altered.factor == 1) & ~altered.hidden)

@@ -8,12 +8,15 @@ import pandas as pd
 
 from tfvis_nb.analysis.communication.stragglers import late_tasks
 from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER, activity
+from tfvis_nb.analysis.findings.rule import LEAST_GAIN
 from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
 from tfvis_nb.analysis.prediction.changed_events import SELECTORS, path_activities
-from tfvis_nb.analysis.prediction.predicted import Predicted, step_times
-from tfvis_nb.analysis.prediction.replay import replay
+from tfvis_nb.analysis.prediction.gain import Gain, gain, possible
+from tfvis_nb.analysis.prediction.predicted import Predicted
 from tfvis_nb.analysis.prediction.what_if import requested
 from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.analysis.steps.other_steps import other_steps
+from tfvis_nb.analysis.steps.slow_steps import median_step
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.labels import printable, task_label
 from tfvis_nb.core.per_trace import per_trace
@@ -35,8 +38,8 @@ _DEFINITION = (
     " what it depends on allows. trace.what_if does the same in Python, and takes several changes at once."
 )
 _SAVING = (
-    "Predicted medians of all steps. Each row removes one activity; the calls that launch it stay."
-    " Activities whose absence saves nothing are not listed."
+    "Each row removes one activity; the calls that launch it stay. Activities whose absence saves less than"
+    f" {LEAST_GAIN * 100:g} % or whose prediction is not trusted are not listed."
 )
 _GOES_ALONG = {
     "launch": "time from a launch to its kernel",
@@ -55,9 +58,10 @@ _SUBJECTS = {
 }
 _COSTS = [
     TableColumn("activity", "Activity", "text", "The activity removed."),
-    TableColumn("predicted_ns", "Predicted", "ns", "Predicted median step without it, in ns."),
-    TableColumn("saved_ns", "Saved", "ns", "Recorded minus predicted median step, in ns."),
-    TableColumn("saved_share", "% saved", "share", "Saved / recorded median step, from 0 to 1."),
+    TableColumn("saved_ns", "Saved", "ns", "Recorded minus predicted time of the steps, in ns."),
+    TableColumn(
+        "saved_share", "% of step time", "share", "Saved / recorded time, from 0 to 1: the gain of findings."
+    ),
     TableColumn("along", "Removed with it", "text", "What else the row removes: nested work, and waits."),
 ]
 
@@ -114,19 +118,20 @@ def _predicted(trace: Trace, **changes: Any) -> Predicted:
 
 def _outcome(trace: Trace, found: Predicted) -> dict[str, Any]:
     """Describe the recorded median step, on the task that idles least in it."""
-    times = found.times.sort_values("recorded_ns", kind="stable")
-    row = times.iloc[(len(times) - 1) // 2]
+    times = possible(trace, found.altered, found.times)
+    row = times[times["step"] == median_step(trace)].iloc[0]
     recorded, predicted = (_parts(each, int(row["step"])) for each in (trace, found))
     idle = recorded[["idle_ns", "unknown_ns"]].sum(axis=1)
     task = "" if idle.empty else str(idle.idxmin())
     parts = predicted.reindex([task], fill_value=0).iloc[0]
-    several, total = len(times) > 1, times[["recorded_ns", "saved_ns"]].sum()
+    several, total = len(times) > 1, times[times["step"].isin(_steps(trace))].sum()
+    steps = "All steps" if other_steps(trace) is trace else "Steps after the first"
     return {
         "step": f"Median step, {row['step']:.0f}" if several else "Step",
         "task": printable(task_label(task), _LONGEST_LABEL) if len(recorded) > 1 else "",
         "recorded_ns": int(row["recorded_ns"]),
         "predicted_ns": int(row["predicted_ns"]),
-        "all_saved_share": float(total["saved_ns"] / max(total["recorded_ns"], 1)) if several else None,
+        "all_steps": [steps, float(total["saved_ns"] / max(total["recorded_ns"], 1))] if several else None,
         "parts": [
             {"name": part.removesuffix("_ns"), "ns": int(parts[part])} for part in PARTS if parts[part]
         ],
@@ -171,7 +176,7 @@ def _foremost(trace: Trace, subject: str, names: list[list[str]]) -> list[list[s
         return names
     if subject == "activities":
         costs = _saved(trace)
-        return sorted(names, key=lambda pair: -costs[pair[0]][2])
+        return sorted(names, key=lambda pair: -np.nan_to_num(costs[pair[0]][1].share))
     on_path = _on_path(trace)
     saves = {name: on_path[SELECTORS[subject](trace, name)].sum() for name, _ in names[:_MOST_ORDERED]}
     return sorted(names, key=lambda pair: -saves.get(pair[0], 0))
@@ -220,27 +225,32 @@ def _activities(trace: Trace) -> list[str]:
 
 def _costs(trace: Trace) -> dict[str, Any]:
     """Tabulate the steps without each of the activities whose removal saves time."""
+    steps = trace.steps["duration_ns"][trace.steps["step"].isin(_steps(trace))].sum()
     rows = [
-        (activity_label(name), predicted, saved, saved / (predicted + saved), along)
-        for name, (along, predicted, saved) in _saved(trace).items()
-        if saved > 0
+        (activity_label(name), round(saved.share * steps), saved.share, along)
+        for name, (along, saved) in _saved(trace).items()
+        if saved.share >= LEAST_GAIN
     ]
     found = pd.DataFrame(rows, columns=[column.name for column in _COSTS])
-    found = found.sort_values("saved_ns", ascending=False, kind="stable")
+    found = found.sort_values("saved_share", ascending=False, kind="stable")
     reason = "" if rows else Text("no_activity_saves")
     return table("Steps without an activity", found, _COSTS, definition=_SAVING, reason=reason)
 
 
 @per_trace
-def _saved(trace: Trace) -> dict[str, tuple[str, int, int]]:
-    """Return for each activity what goes along, the predicted median step without it, and what that saves."""
+def _saved(trace: Trace) -> dict[str, tuple[str, Gain]]:
+    """Return for each activity what goes along, and what the steps without it save, as in findings."""
     found = {}
     for name in _activities(trace):
-        altered = requested(trace, {"activities": {name: 0}})
-        times, *_ = step_times(trace, replay(trace, altered))
-        recorded, predicted = (round(times[column].median()) for column in ("recorded_ns", "predicted_ns"))
-        found[name] = (_along(trace, name, altered.factor == 0), predicted, recorded - predicted)
+        changes = {"activities": {name: 0}}
+        removed = requested(trace, changes).factor == 0
+        found[name] = (_along(trace, name, removed), gain(trace, changes, _steps(trace)))
     return found
+
+
+def _steps(trace: Trace) -> np.ndarray:
+    """Return the steps whose time is step time in findings."""
+    return other_steps(trace).breakdown["step"].unique()
 
 
 def _along(trace: Trace, name: str, removed: np.ndarray) -> str:
