@@ -120,7 +120,7 @@ def pytest_collection_finish() -> None:
     # Thousands of tests would be looked at again by every full collection of garbage.
     gc.collect()
     gc.freeze()
-    # So do traces that are read once for many tests: what is no garbage is looked at less often.
+    # So do traces that are read once for many tests: live objects are visited less often.
     gc.set_threshold(10_000, 10, 50)
     gc.enable()
 
@@ -163,7 +163,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave tests of which another process has the share to it."""
+    """Deselect tests that belong to another process."""
     if (worker := getattr(config, "workerinput", None)) is None:
         return None
     from tests.support.shares import left_to_others

@@ -21,7 +21,7 @@ def test_two_ways_to_a_module_are_no_circle() -> None:
     assert circle_of({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == []
 
 
-def test_packages_whose_modules_import_each_other_across_are_a_circle() -> None:
+def test_packages_that_import_each_other_are_a_circle() -> None:
     graph = grimp.ImportGraph()
     for module in ("p", "p.a", "p.b", "p.a.one", "p.a.two", "p.b.one", "p.b.two"):
         graph.add_module(module)

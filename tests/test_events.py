@@ -143,7 +143,7 @@ def good() -> pd.DataFrame:
         (lambda table: table.assign(lane=pd.Categorical(["q", None])), "column_value_missing"),
     ],
 )
-def test_check_says_what_is_wrong(change: Callable[[pd.DataFrame], pd.DataFrame], said: str) -> None:
+def test_check_names_the_fault(change: Callable[[pd.DataFrame], pd.DataFrame], said: str) -> None:
     events.check(good())
     with raises_id(ValueError, said):
         events.check(change(good()))

@@ -208,7 +208,7 @@ def test_reports_are_only_printed(form: str, tmp_path: Path, monkeypatch: pytest
 
 
 def write_each(folder: Path, *, full: bool) -> list[str]:
-    """Call each writer without the rights of an administrator; return those that do not fail."""
+    """Call each writer without an administrator's rights; return the writers that do not fail."""
     # Python <= 3.13 keeps the cut off .pyc of a module that is imported now: other processes then fail.
     sys.dont_write_bytecode = True
     _give_up_rights()
@@ -243,7 +243,7 @@ def _give_up_rights() -> None:
         ("file in a read-only folder", True),
     ],
 )
-def test_a_failed_write_leaves_what_was_there(kind: str, full: bool, tmp_path: Path) -> None:
+def test_a_failed_write_keeps_existing_files(kind: str, full: bool, tmp_path: Path) -> None:
     for name in WRITERS:
         crowd(tmp_path / name, name)
         path = tmp_path / name / name

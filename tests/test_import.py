@@ -28,7 +28,7 @@ def test_import_loads_nothing_heavy() -> None:
     assert loaded & HEAVY == set()
 
 
-def test_what_is_listed_is_public() -> None:
+def test_listed_names_are_public() -> None:
     assert dir(tv) == sorted(tv.__all__)
 
 

@@ -1,4 +1,4 @@
-"""Programs with known causes state what is right before anything is recorded."""
+"""Programs with known causes state the expected results before recording."""
 
 import json
 from pathlib import Path

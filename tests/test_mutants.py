@@ -43,7 +43,7 @@ def test_a_sample_of_mutants(count: int) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_mutants_are_the_same_every_time_and_differ_from_their_origin(form: str) -> None:
+def test_mutants_are_reproducible_and_differ_from_their_origin(form: str) -> None:
     def made() -> list[bytes]:
         return [damaged(one.data, form, other, random.Random(seed)) for seed in range(40)]
 
@@ -69,7 +69,7 @@ def test_every_analysis_is_among_everything() -> None:
     assert {one.option for one in everything.analyses()} == {"", "by", "between"}
 
 
-def test_what_is_not_sound_is_found() -> None:
+def test_faults_of_mutants_are_found() -> None:
     trace = tv.read_trace(samples()[0].data)
     trace.__dict__["lanes"] = trace.lanes.assign(busy_ns=-1)
     with pytest.raises(AssertionError, match="lane"):

@@ -59,7 +59,7 @@ def test_the_entry_point_is_the_module() -> None:
 
 @pytest.mark.tensorflow
 @pytest.mark.slow
-def test_what_a_test_runs_is_checked_and_saved(tmp_path: Path) -> None:
+def test_the_run_of_a_test_is_checked_and_saved(tmp_path: Path) -> None:
     (tmp_path / "test_steps.py").write_text(TESTS)
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tfvis_nb.pytest_plugin", "--basetemp=kept"]
     environment = os.environ | {

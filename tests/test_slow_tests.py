@@ -40,7 +40,7 @@ def test_every_slow_test_is_there() -> None:
     for test in slow_tests():
         path, _, name = test.partition("::")
         file = ROOT / path
-        # The name of a docstring's example ends in that of what it is an example of.
+        # The name of a docstring's example ends in the name of its object.
         if not file.is_file() or name.rpartition(".")[2].rpartition("::")[2] not in file.read_text("utf-8"):
             gone.append(test)
     assert gone == []

@@ -24,7 +24,7 @@ PACKAGE = Path(tfvis_nb.__file__).parent
 
 
 def rendered(key: str) -> list[str]:
-    """Render a template: for one and for several of what it counts, with names for all other figures."""
+    """Render a template with counts of one and of several, and with names for all other figures."""
     wanted = fields(key)
     counts = (1, 1234) if any("|" in form for form in wanted.values()) else (1234,)
     return [
@@ -95,13 +95,13 @@ def test_ids_are_unique_over_the_packages() -> None:
     assert sum(map(len, packages.values())) == len(catalogue())
 
 
-def test_a_text_keeps_id_and_figures_when_it_is_copied_and_pickled() -> None:
+def test_copied_and_pickled_texts_keep_id_and_figures() -> None:
     text = Text("unreadable", label="a.pb", reason=ValueError("odd"))
     for one in (pickle.loads(pickle.dumps(text)), copy.copy(text), copy.deepcopy(text)):
         assert (one, one.id, one.figures) == (text, "unreadable", {"label": "a.pb", "reason": "odd"})
 
 
-def test_an_error_keeps_id_and_figures_when_it_is_pickled_and_raised_again() -> None:
+def test_pickled_and_raised_errors_keep_id_and_figures() -> None:
     with pytest.raises(tfvis_nb.TraceFormatError) as caught:
         tfvis_nb.read_trace(b"<!doctype html>")
     error = pickle.loads(pickle.dumps(caught.value))

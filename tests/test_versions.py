@@ -18,7 +18,7 @@ def test_quick_tests_pass(versions: str) -> None:
     python = python_of(versions)
     outer = ("MAKEFLAGS", "MAKELEVEL", "MFLAGS", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT")
     environment = {name: value for name, value in os.environ.items() if name not in outer}
-    # Both are there, though perhaps older than what they are made of.
+    # Both exist, but may be older than their sources.
     made = ("-o", ".venv/installed", "-o", "tfvis_nb/static/bundles.json")
     command = ["make", "--no-print-directory", *made, "quick", f"PY={python}"]
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)

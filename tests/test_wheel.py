@@ -56,7 +56,7 @@ def test_wheel_holds_the_view_and_no_sources(wheel: Path) -> None:
     assert len(bundles) >= 8
     static = {name for name in names if name.startswith("tfvis_nb/static/")}
     assert static == {*bundles, "tfvis_nb/static/bundles.json"}
-    # The licences of what they are built with ask for it.
+    # The licences of their packages require it.
     texts = {name: zipfile.ZipFile(wheel).read(name)[:200].decode() for name in bundles}
     assert [name for name, text in texts.items() if "preact: Copyright" not in text] == []
     assert "tfvis_nb/py.typed" in names

@@ -74,7 +74,7 @@ def names_in(trace: Trace) -> set[str]:
 
 
 def survivors(names: Iterable[str], text: str) -> list[str]:
-    """Names that a text has, without those that every page and every list of public names has."""
+    """Names in a text, without the names of every page and of the list of public names."""
     return sorted(name for name in names if name in text and name not in _known())
 
 

@@ -139,11 +139,11 @@ def written(folder: Path, secret: str = SECRET) -> dict[str, str]:
     }
 
 
-def test_secrets_are_nowhere_in_what_is_written(tmp_path: Path) -> None:
+def test_secrets_are_in_no_written_file(tmp_path: Path) -> None:
     for name, text in written(tmp_path).items():
         assert SECRET not in text.lower(), name
         assert "job1/MatMul" in text or name == "picture", name
-    # What a page without anonymizing has.
+    # The content of a page without anonymizing.
     assert SECRET in page_text(secret_trace().to_html())
 
 

@@ -15,7 +15,7 @@ from tfvis_nb.cli import main
 def tfvis_nb(
     *words: str | Path, cwd: Path | None = None, **environment: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run a command line without a display, and return what it printed."""
+    """Run a command line without a display, and return its output."""
     displays = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     variables = {name: value for name, value in os.environ.items() if name not in displays}
     return subprocess.run(
@@ -32,7 +32,7 @@ def tfvis_nb(
 def tfvis_nb_here(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
     """Do what `tfvis_nb` does in this process, which is quicker."""
     command = [*map(str, words)]
-    # Not StringIO: what a shell is offered is written as bytes.
+    # Not StringIO: completions are written as bytes.
     out, err = (TextIOWrapper(BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
     with chdir(cwd), redirect_stdout(out), redirect_stderr(err):
         code = main(command)

@@ -41,7 +41,7 @@ def offered(line: str) -> list[str]:
         ("tfvis-nb info step", ["file,step"]),
     ],
 )
-def test_what_is_offered(line: str, words: list[str]) -> None:
+def test_offered_completions(line: str, words: list[str]) -> None:
     assert offered(line) == words
 
 

@@ -181,7 +181,7 @@ def test_a_gpu_that_works() -> None:
         ({"events": 0, "code": None}, "recording", "process_too_slow", {}, "recording.gpu.probe"),
     ],
 )
-def test_what_is_lacking(
+def test_missing_parts_are_listed(
     changes: dict[str, object], about: str, key: str, figures: dict[str, object], mend: str
 ) -> None:
     one = findings(GPU, **changes)[about]
@@ -241,7 +241,7 @@ def test_one_bundle_of_the_view_is_missing(tmp_path: Path, monkeypatch: pytest.M
     found = doctor.front_end()
     assert found.found == Text("view_not_installed", files="dashboard.js")
     assert found.mend.startswith("pip install")
-    # A checkout knows what it has to build from its sources.
+    # A checkout finds its entries in its sources.
     (tmp_path / "js" / "entries").mkdir(parents=True)
     (tmp_path / "js" / "entries" / "new.ts").touch()
     (tmp_path / "package.json").touch()
@@ -262,7 +262,7 @@ def test_jupyterlab_without_the_widget(tmp_path: Path, monkeypatch: pytest.Monke
     assert found.mend == "pip install --upgrade jupyterlab"
 
 
-def test_what_a_process_said_before_it_ended() -> None:
+def test_errors_quote_the_output_of_a_failed_process() -> None:
     lines = [f"tfvis_nb.recording.probe: {json.dumps({'version': v, 'code': 9})}" for v in ("", "2.21.0")]
     found = parsed("\n".join(["noise", *lines]), "log", -6)
     assert (found.version, found.code, found.log) == ("2.21.0", -6, "log")

@@ -219,9 +219,7 @@ def test_open_without_a_display_says_where_the_page_is(data: Path, tmp_path: Pat
     assert Text("browser_for_page") in done.stderr
 
 
-def test_pages_that_open_made_before_are_removed_and_are_for_their_user_alone(
-    data: Path, temporary: Path
-) -> None:
+def test_open_keeps_pages_private_and_removes_old_ones(data: Path, temporary: Path) -> None:
     def opened() -> Path:
         done = tfvis_nb_here("open", "--no-browser", data / "local_mlp_step1.pb", cwd=temporary)
         return Path(done.stdout.strip())
@@ -327,7 +325,7 @@ def test_text_becomes_a_run_metadata(name: str, data: Path, tmp_path: Path) -> N
     pd.testing.assert_frame_equal(again.events, tv.read_trace(data / name).events)
 
 
-def test_a_profile_is_written_as_it_is_and_not_as_a_pickle(data: Path, tmp_path: Path) -> None:
+def test_a_profile_is_exported_unchanged_and_never_pickled(data: Path, tmp_path: Path) -> None:
     profile = data / "cpu_jax.xplane.pb"
     assert main(["export", str(profile), "-o", str(tmp_path / "run.pb")]) == 0
     assert (tmp_path / "run.pb").read_bytes() == profile.read_bytes()

@@ -88,7 +88,7 @@ def test_a_script_runs_as_under_python(words: list[str], folder: Path) -> None:
 
 
 @pytest.mark.thorough
-def test_an_interrupted_script_has_its_trace_in_every_file_asked_for(folder: Path) -> None:
+def test_an_interrupted_script_writes_all_requested_files(folder: Path) -> None:
     text = SCRIPT.replace("sys.exit(int", "import signal; signal.raise_signal(signal.SIGINT)\nsys.exit(int")
     (folder / "scripts" / "work.py").write_text(text)
     asked = [word for name in ("a.parquet", "a.html", "a.json.gz", "a.pb") for word in ("-o", name)]
@@ -151,12 +151,14 @@ def test_an_import_that_runs_nothing(folder: Path) -> None:
     ("text", "key", "figures"),
     [("def (", "no_python", {"where": ", line 1"}), (None, "no_such_script", {})],
 )
-def test_what_is_no_script(text: str | None, key: str, figures: dict[str, str], tmp_path: Path) -> None:
+def test_arguments_that_are_no_script(
+    text: str | None, key: str, figures: dict[str, str], tmp_path: Path
+) -> None:
     if text is not None:
         (tmp_path / "work.py").write_text(text)
     assert says(complaint(tfvis_nb("run", "work.py", cwd=tmp_path), 1), key, script="work.py", **figures)
 
 
-def test_a_file_that_cannot_be_written_is_refused_before_the_script_runs(folder: Path) -> None:
+def test_an_unwritable_file_is_rejected_before_the_run(folder: Path) -> None:
     said = complaint(tfvis_nb("run", "-o", "/no/such/a.html", "scripts/work.py", cwd=folder), 2)
     assert Text("no_folder_to_write_to", path="/no/such/a.html", folder="/no/such") in said

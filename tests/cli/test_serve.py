@@ -1,4 +1,4 @@
-"""``tfvis-nb serve``: its output, how it ends, and what it rejects at the start."""
+"""``tfvis-nb serve``: its output, its end, and the arguments it rejects."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_without_files_left_it_says_so_once_and_rests(tmp_path: Path) -> None:
         for _ in range(30):
             stack.enter_context(socket.create_connection(address))
         began = cpu_seconds(process.pid)
-        time.sleep(2)  # what it computes is measured over this time
+        time.sleep(2)  # its processor time is measured over this time
         assert cpu_seconds(process.pid) - began < 0.5
         stack.close()
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, before)

@@ -88,7 +88,9 @@ def test_messages_of_a_session_of_tftracer(tmp_path: Path) -> None:
         ("keras.tfvis", ["-o", "step.pickle"], 1, "profile_in_pickle"),
     ],
 )
-def test_what_has_no_such_message(source: str, words: list[str], code: int, key: str, tmp_path: Path) -> None:
+def test_sources_without_such_a_message_are_rejected(
+    source: str, words: list[str], code: int, key: str, tmp_path: Path
+) -> None:
     write_session(tmp_path / "run.tfvis")
     tv.open_session(tmp_path / "run.tfvis").read(1).to_chrome_trace(tmp_path / "step.json")
     writer = Writer(tmp_path / "keras.tfvis", keep=None)

@@ -26,7 +26,7 @@ WORKERS = ("gpu_tf221_worker0.xplane.pb.xz", "gpu_tf221_worker1.xplane.pb.xz")
 
 
 def shifted(trace: tv.Trace, task: str, offset: int, rows: np.ndarray | None = None) -> tv.Trace:
-    """Return the trace as it is when the clock of a task is `offset` ns ahead (for some rows only)."""
+    """Return the trace with the clock of a task `offset` ns ahead (for some rows only)."""
     moved = (trace.events["task"] == task).to_numpy()
     if rows is not None:
         moved = moved & rows
@@ -80,7 +80,7 @@ def test_a_moved_clock_is_moved_back_and_said(data: Path) -> None:
         for name, one in (("right", trace), ("again", again))
     }
     assert abs(began["again"] - began["right"]) < 5 * MS
-    # What is left of the 300 ms lies in the interval that is left.
+    # The rest of the 300 ms lies in the remaining interval.
     first, (low, high) = again.clock_bounds.values()
     assert first == (0.0, 0.0)
     assert low <= began["again"] - began["right"] <= high
@@ -112,7 +112,7 @@ def test_contradictions_are_refused(data: Path) -> None:
     assert Text("clock_contradicted", task="worker 1", evidence="6 collectives") in again.notes
 
 
-def test_files_whose_clocks_differ_are_aligned_when_they_are_read(data: Path, tmp_path: Path) -> None:
+def test_files_with_different_clocks_are_aligned_on_reading(data: Path, tmp_path: Path) -> None:
     first, second = (lzma.decompress((data / name).read_bytes()) for name in WORKERS)
     began = 1795214554676189577
     assert second.count(varint(began)) == 1

@@ -204,7 +204,7 @@ def test_cut_off_ones_are_refused(tmp_path: Path) -> None:
 
 
 def recorded(path: Path, label: str, runs: int) -> tuple[Writer, dict[int, Counts]]:
-    """A process that has kept traces, and still runs; and what it has counted."""
+    """A running process with kept traces, and its counts."""
     writer = Writer(path, keep=None)
     number, slot = writer.add_signature(Signature("session", label, f"{label}:0"))
     for run in range(1, runs + 1):

@@ -33,7 +33,7 @@ def table() -> pd.DataFrame:
     )
 
 
-def test_what_is_left_out_follows_from_the_rest() -> None:
+def test_omitted_columns_follow_from_the_others() -> None:
     trace = tv.Trace(table())
     lane = (TASK, DEVICE, "ops")
     trace.annotations = [
@@ -69,12 +69,12 @@ def test_what_is_left_out_follows_from_the_rest() -> None:
 def test_events_are_found_by_lane_start_and_name() -> None:
     trace = tv.Trace(table())
     trace.annotations = [{"event": event, "name": f"of {event}"} for event in range(4)]
-    # The same run, of which another event was recorded before.
+    # The same run with one more event recorded before.
     other = pd.concat([table().iloc[:1].assign(start_ns=T0 - 9), table()], ignore_index=True)
     again = tv.Trace(events.build({name: other[name] for name in other.columns}))
     again.annotations = trace.annotations
     assert again.annotations["event"].tolist() == [1, 2, 3, 4]
-    # And one that lacks it keeps what was said, at its time.
+    # A trace without the event keeps the text, at its time.
     lacking = table()
     lacking.loc[2, "name"] = "other"
     again = tv.Trace(lacking)
@@ -114,7 +114,7 @@ def test_what_an_annotation_cannot_be_is_named(
     assert trace.annotations.empty
 
 
-def test_what_is_no_table_is_refused() -> None:
+def test_values_that_are_no_table_are_rejected() -> None:
     trace = tv.Trace(table())
     with raises_id(TypeError, "annotation_column", row=1, name="evnt", hint="; did you mean 'event'?"):
         trace.annotations = [{"event": 0, "name": "x"}, {"evnt": 0}]

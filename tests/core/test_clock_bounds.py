@@ -129,7 +129,7 @@ def test_intervals_that_are_none(interval: tuple[float, float]) -> None:
         trace({FIRST: (0, 0), SECOND: interval})
 
 
-def test_what_was_edited_into_a_file_is_passed_over() -> None:
+def test_edited_bounds_in_a_file_are_ignored() -> None:
     wrong: list[Any] = [None, "a", [], {"task": 3}, {"task": "b", "low": "1"}, {"task": "c", "high": 10**400}]
     assert from_json(wrong) == from_json({"task": "a"}) == from_json(None) == {}
     assert from_json([*wrong, {"task": "d"}]) == {"d": (-inf, inf)}

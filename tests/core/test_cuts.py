@@ -118,7 +118,7 @@ def test_a_trace_has_no_length_and_is_not_iterable() -> None:
         ("0.01s", "25000 us"),
     ],
 )
-def test_a_range_takes_what_the_command_line_takes(ends: tuple[Any, ...]) -> None:
+def test_a_range_accepts_the_command_lines_times(ends: tuple[Any, ...]) -> None:
     part = made().between(*ends)
     assert names(part) == ["loose", "b"]
     assert part.notes[0] == "2 of 5 events: those that overlap 10.0 ms to 25.0 ms of the run"

@@ -64,7 +64,7 @@ def frames_of(trace: Trace) -> list[list[Frame]]:
 
 
 @given(st.lists(FRAMES_OF, min_size=1, max_size=8))
-def test_what_was_put_in_comes_out(stacks: list[list[Frame]]) -> None:
+def test_stacks_are_returned_unchanged(stacks: list[list[Frame]]) -> None:
     table, numbers = built(*stacks)
     assert [table.frames_of(number) for number in numbers] == [frames[::-1] for frames in stacks]
     assert len(table) == len({tuple(frames[:end]) for frames in stacks for end in range(1, len(frames) + 1)})
@@ -116,7 +116,7 @@ def test_traces_one_after_the_other_keep_their_stacks(one: list[list[Frame]], tw
     assert frames_of(concatenate([first, second], "")) == frames_of(first) + frames_of(second)
 
 
-def test_numbers_of_no_stack_do_not_become_those_of_another_trace() -> None:
+def test_unknown_stack_numbers_do_not_refer_to_other_traces() -> None:
     odd = trace([Frame("a.py", 1)])
     odd.nested = pa.table({"stack": pa.array([7], pa.int32())})
     without = Trace(
@@ -184,7 +184,7 @@ def test_a_damaged_table_is_refused(part: str, column: str, value: object) -> No
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", "[1, 2, 3]", '[{"name": ["a"]}, {}, {}]', "null"])
-def test_what_is_no_table_is_refused(text: str) -> None:
+def test_values_that_are_no_table_are_rejected(text: str) -> None:
     with pytest.raises((KeyError, TypeError, ValueError)):
         StackTable.from_json(text)
 

@@ -67,7 +67,7 @@ def test_malformed_tables_are_refused() -> None:
         tv.Trace(table(), nested=pa.table({"temp_bytes": [1, 2]}))
 
 
-def test_the_table_cannot_be_replaced_under_what_was_made_of_it() -> None:
+def test_the_event_table_cannot_be_replaced() -> None:
     trace = tv.Trace(table())
     with pytest.raises(AttributeError):
         setattr(trace, "events", table())  # noqa: B010 - the linter knows that this cannot be assigned

@@ -23,7 +23,7 @@ def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def folder(ingested: Path) -> Iterator[Path]:
-    """A bucket and its dataset as they were ingested: a dataset knows the whole path of each source."""
+    """A bucket and its ingested dataset, which holds the whole path of each source."""
     shutil.copytree(ingested / "kept", ingested / "now")
     yield ingested / "now"
     shutil.rmtree(ingested / "now")

@@ -42,7 +42,7 @@ def test_damaged_entry(folder: Path, content: bytes) -> None:
     if content in OTHERS:
         content = json.dumps(json.loads(entry.read_bytes()) | json.loads(content)).encode()
     entry.write_bytes(content)
-    # The listing is as it was: only a file that replaces another one is noticed at once.
+    # The cached listing does not change: only a file that replaces another one is noticed at once.
     dataset = tv.open_traces(folder / "made")
     assert dataset.problems[["path", "problem"]].to_numpy().tolist() == [[str(entry), "entry_damaged"]]
     assert len(dataset.steps) == 1
@@ -69,7 +69,7 @@ def test_damaged_part(folder: Path) -> None:
     assert digests(folder / "made") == before
 
 
-def test_a_part_of_the_same_size_that_the_error_names_can_be_deleted(folder: Path) -> None:
+def test_a_damaged_part_of_equal_size_can_be_deleted(folder: Path) -> None:
     before = digests(folder / "made")
     dataset = tv.open_traces(folder / "made")
     part = min((folder / "made/steps").rglob("*.parquet"))
@@ -139,7 +139,7 @@ def drawn_whole(dataset: tv.TraceDataset) -> list[Any]:
 
 
 def answer_of(read: Callable[[], Any]) -> str | tuple[str, str]:
-    """Return what is read, or the id of the error and the part that it names."""
+    """Return the rows, or the id of the error and the part that it names."""
     try:
         return str(read())
     except OSError as error:
@@ -192,7 +192,7 @@ def test_an_entry_that_is_no_small_file_is_a_problem(folder: Path, other: str) -
     assert len(dataset.steps) == 1
 
 
-def test_a_part_without_a_column_is_named_even_if_its_entry_was_changed_too(folder: Path) -> None:
+def test_errors_name_a_part_without_a_column(folder: Path) -> None:
     part = min((folder / "made/steps").rglob("*.parquet"))
     pq.write_table(pq.read_table(part, partitioning=None).drop_columns("duration_ns"), part)
     for entry in (folder / "made/manifest").iterdir():

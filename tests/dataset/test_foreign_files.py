@@ -30,7 +30,7 @@ NAMES = [
 
 
 def ingest_after_a_change(folder: Path) -> tv.TraceDataset:
-    """Ingest a bucket of which one source was written again, and the other is gone."""
+    """Ingest a bucket after one source was rewritten, and the other removed."""
     shutil.copyfile(folder / "bucket/r/step1.pb", folder / "bucket/r/step2.pb")
     dataset = tv.open_traces(folder / "made")
     assert dataset.ingest(folder / "bucket")[:3] == (1, 1, 0)

@@ -63,7 +63,7 @@ def test_runs_tasks_and_steps(job: Path) -> None:
     ]
 
 
-def test_what_is_there_is_not_read_again(job: Path, tmp_path: Path) -> None:
+def test_ingested_sources_are_not_read_again(job: Path, tmp_path: Path) -> None:
     shutil.copytree(job / "dataset", tmp_path / "dataset")
     dataset = tv.open_traces(tmp_path / "dataset")
     before = files(dataset)
@@ -132,7 +132,7 @@ def test_broken_sources_are_listed(tmp_path: Path) -> None:
     (folder / "r/step2.pb").write_bytes((DATA / "local_mlp_step1.pb").read_bytes())
     assert dataset.ingest(f"{folder}/**/*.*") == (1, 2, 5, 0)
     (folder / "r/nowhere.pb").write_bytes((DATA / "run_meta.v0").read_bytes())
-    # A link that leads somewhere now is a trace, and so is what it leads to, as another run.
+    # A repaired link is a trace, and so is its target, as another run.
     assert dataset.ingest(folder) == (2, 3, 3, 0)
 
 

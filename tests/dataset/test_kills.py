@@ -46,7 +46,7 @@ def test_the_process(bucket: Path, undisturbed: dict[str, str], tmp_path: Path) 
 
 
 def ingest_and_kill_a_worker(bucket: Path, folder: Path, **settings: Any) -> Any:
-    """Ingest with two workers, one of which is killed when a source is done."""
+    """Ingest with two workers; one is killed when a source is done."""
     from distributed import Client, LocalCluster  # every process collects this module
 
     with (

@@ -30,7 +30,7 @@ def overlapping(draw: st.DrawFn) -> list[Event]:
 
 
 @given(overlapping())
-def test_pieces_cover_what_the_events_cover(made: list[Event]) -> None:
+def test_pieces_cover_the_same_time_as_the_events(made: list[Event]) -> None:
     start, end = (np.array(column, "i8") for column in zip(*made, strict=True))
     has, until = pieces(start, end)
     covered = {time for first, last in made for time in range(first, last)}
@@ -93,7 +93,7 @@ def test_every_level_has_every_event_once() -> None:
     assert steps["events"].tolist() == trace.events.groupby("step").size().tolist()
 
 
-def test_what_is_drawn_first_is_in_the_first_row_group(tmp_path: Path) -> None:
+def test_the_first_picture_is_in_the_first_row_group(tmp_path: Path) -> None:
     trace = made_up(3000, 3, 2)
     table = level_table(trace, np.arange(3000), trace.events["step"].to_numpy())
     levels.write(table, tmp_path / "part.parquet")

@@ -235,7 +235,7 @@ def test_read_back_of_some_steps(made: tuple[TraceDataset, dict[str, Trace]]) ->
     assert one.nested.num_rows == len(wanted)
     number: Any = np.int32(1)  # as in tables
     assert_frame_equal(dataset.trace("c/2026_01_31", steps=number).events, one.events)
-    # What is outside steps is of none.
+    # Events outside steps belong to none.
     outside = dataset.trace("c/2026_01_31", steps=[NO_STEP, 1])
     assert_frame_equal(outside.events, one.events)
     both = dataset.trace("b", steps=range(5, 7))

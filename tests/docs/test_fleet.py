@@ -22,7 +22,7 @@ CLUSTER = next(block for block in BLOCKS if "LocalCluster" in block)
 
 @pytest.fixture(scope="module")
 def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the code has made, but for that on a cluster."""
+    """The variables of the code, without the part on a cluster."""
     folder = bucket(tmp_path_factory.mktemp("fleet"), {f"logs/{name}": file for name, file in JOB.items()})
     found: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:

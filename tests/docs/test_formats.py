@@ -69,7 +69,7 @@ def test_every_field_of_a_run_metadata_is_in_the_table() -> None:
 
     def walk(message: Any) -> None:
         name = message.full_name.removeprefix("tensorflow.")
-        # A graph is kept as it is, whatever is in it.
+        # A graph is kept unchanged, with any content.
         if name in defined or name == "GraphDef" or message.GetOptions().map_entry:
             return
         defined[name] = {field.name for field in message.fields}

@@ -1,4 +1,4 @@
-"""The size over which no page is written stands in texts as it is in the code."""
+"""Texts state the size limit of pages that the code has."""
 
 from __future__ import annotations
 

@@ -80,7 +80,7 @@ def test_the_reader_of_the_page_reads_a_page(name: str) -> None:
 
 
 def check(page: str) -> set[str]:
-    """Check the columns and fields of a page; return the columns as they are listed."""
+    """Check the columns and fields of a page; return the listed columns."""
     seen = set()
     for part in ("drawn", "details"):
         described = header(page, part)

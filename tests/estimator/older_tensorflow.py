@@ -25,9 +25,9 @@ _ASK = "import ensurepip, json, sys, venv; print(json.dumps([*sys.version_info[:
 
 
 def interpreter() -> str | None:
-    """Return a Python 3.11 of this machine that can make environments; None where there is none.
+    """Return a Python 3.11 of this machine that can make environments; None without one.
 
-    Looked for are the one that runs the tests, ``python3.11`` on the path, and those of pyenv and uv.
+    Candidates are the Python of the tests, ``python3.11`` on the path, and the ones of pyenv and uv.
     """
     return next((path for path in _candidates() if _version(path)[:2] == list(PYTHON)), None)
 
@@ -53,7 +53,7 @@ def _version(path: str) -> list[int | str]:
 
 
 def requirements() -> list[str]:
-    """Return what has to be installed: this package with its extra, and what runs tests."""
+    """Return the requirements: this package with its extra, and the test runner."""
     return [str(ROOT), *without_gpus(of_extra("estimator")), *_TESTING]
 
 

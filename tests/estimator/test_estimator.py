@@ -73,7 +73,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def told(python: Path, folder: Path) -> dict[str, Any]:
-    """What the job says of itself, once it has ended."""
+    """The output of the finished job."""
     run(python, "-m", "tests.estimator.job", str(folder))
     told: dict[str, Any] = json.loads((folder / "told.json").read_text())
     assert told["tensorflow"].startswith("2.15.")

@@ -96,7 +96,7 @@ class View:
 
     @classmethod
     async def open(cls, server: Server, path: object) -> tuple[Self, dict[str, Any]]:
-        """Connect and open a file; return the view and what it is told first."""
+        """Connect and open a file; return the view and its first message."""
         view = await cls.connect(server)
         await view.send({"path": path})
         told = await view.next()
@@ -147,7 +147,7 @@ class View:
 def workers(server: int) -> list[psutil.Process]:
     """Return the processes of the views of a server, by the number of its own process."""
     children: list[psutil.Process] = psutil.Process(server).children()
-    # Not before it is what it is to become: its parent waits for that.
+    # Only after its setup, because its parent waits for that.
     return [child for child in children if _is_worker(child)]
 
 

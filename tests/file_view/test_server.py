@@ -57,7 +57,7 @@ def test_strangers_are_refused(server: Server, token: str | None, headers: dict[
     run(test())
 
 
-def test_pages_of_other_sites_are_refused_even_with_the_users_cookie(server: Server) -> None:
+def test_pages_of_other_sites_are_rejected_despite_cookies(server: Server) -> None:
     async def test() -> None:
         cookie = await _cookie(server)
         own = {"Cookie": cookie, "Origin": f"http://{server.address}"}
@@ -100,7 +100,7 @@ def test_a_timeline_with_details_export_and_selection(server: Server) -> None:
             table = await view.ask({"kind": "export", "format": "csv"})
             assert table["name"].endswith(".csv")
             assert len(table["buffers"][0].splitlines()) == 2
-            # What the widget refuses ends nothing.
+            # A message that the widget rejects ends nothing.
             await view.send({"method": "update", "state": {"_selection": 7}, "buffer_paths": []})
             page = await view.ask({"kind": "export", "format": "html"})
             assert b"tfvis-drawn" in page["buffers"][0]
@@ -151,7 +151,7 @@ def test_views_and_exports_change_no_files(server: Server) -> None:
         ("*.pb", b"nothing of a trace", "*.pb"),
     ],
 )
-def test_what_is_no_trace_is_refused_in_words(server: Server, name: str, content: bytes, says: str) -> None:
+def test_errors_explain_files_that_are_no_trace(server: Server, name: str, content: bytes, says: str) -> None:
     async def test() -> None:
         view, told = await View.open(server, put(server, name, content))
         with view:

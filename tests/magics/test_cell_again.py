@@ -34,7 +34,7 @@ def test_running_a_cell_again_closes_the_widget_it_replaces(
     alive = Widget.get_manager_state()["state"]
     assert first not in alive
     assert {elsewhere, again} <= set(alive)
-    # What it showed is shown again.
+    # Its timeline is shown again.
     shown = _instances[again]
     assert (shown.view["group_by"], shown.view["details"], list(shown.views)) == ("kind", False, ["mine"])
     assert _instances[elsewhere].view["group_by"] == "device"

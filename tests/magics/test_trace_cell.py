@@ -225,7 +225,7 @@ def test_the_mode_is_the_recorders(shell: Any) -> None:
 
 
 @pytest.mark.parametrize("error", ["ZeroDivisionError('mine')", "KeyboardInterrupt"])
-def test_a_failing_cell_shows_its_error_once_and_what_was_traced(shell: Any, error: str) -> None:
+def test_a_failing_cell_shows_its_error_once_and_its_trace(shell: Any, error: str) -> None:
     ran = Ran(shell, f"%%trace t\nsession.run(total)\nraise {error}")
     assert isinstance(ran.error, CellFailed)
     assert ran.text.count("Traceback (most recent call last)") == 1

@@ -140,7 +140,7 @@ def _session(other: bytes, chance: random.Random) -> Iterator[tv.Trace]:
 
 
 def _named(error: tv.TraceFormatError) -> str:
-    """Return the name of an error, if it says something, and memory or time is not what it came of."""
+    """Return the name of an error, if it has a message, and neither memory nor time ran out."""
     reason: BaseException | None = error
     while reason is not None:
         if isinstance(reason, (MemoryError, TimeoutError)):
@@ -198,7 +198,7 @@ def limit(size: int) -> None:
 
 
 def main() -> None:
-    """Run the mutants whose numbers are given, and raise what they raise."""
+    """Run the mutants with these numbers, and raise their errors."""
     limit(3 << 30)
     for argument in sys.argv[1:]:
         one = attack(int(argument))

@@ -15,7 +15,7 @@ _BLOCK = 512
 
 
 def tar_member(name: str, data: bytes, chance: random.Random | None = None) -> bytes:
-    """Return a member of a tar archive; with `chance`, one field of its header is not what it has to be."""
+    """Return a member of a tar archive; with `chance`, one field of its header is wrong."""
     head = {
         "name": (100, name.encode("utf-8", "replace")[:100]),
         "mode": (8, b"0000644\0"),

@@ -42,7 +42,7 @@ from tfvis_nb.display.pages.dashboard import html_dashboard
 from tfvis_nb.writing.csv import rows_csv
 
 MARKUP = tuple(text for text in HOSTILE if text.startswith(("</script>", "<img", "\"'><svg", "</noscript")))
-"""Texts that must not be in a page as they are."""
+"""Texts that a page must escape."""
 
 _KEPT = ("notes", "title", "graphs", "run_metadata", "step_labels", "clock_bounds")
 """Attributes of a trace other than events and nested records."""
@@ -157,7 +157,7 @@ def fingerprint(trace: tv.Trace) -> bytes:
 
 
 def sound(trace: tv.Trace) -> None:
-    """Check what was read, without computing anything from it."""
+    """Check a trace without computing anything from it."""
     event_table.check(trace.events)
     if trace.nested is not None and trace.nested.num_rows != len(trace.events):
         raise AssertionError(f"{trace.nested.num_rows} nested rows for {len(trace.events)} events")

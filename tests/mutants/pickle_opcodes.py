@@ -54,7 +54,7 @@ HOSTILE = (
 
 
 class Step(NamedTuple):
-    """An instruction, its argument, and where it lies."""
+    """An instruction, its argument, and its position."""
 
     code: str
     argument: object

@@ -15,7 +15,7 @@ _VARINT, _FIXED64, _LENGTH, _FIXED32 = 0, 1, 2, 5
 
 
 class Wire(NamedTuple):
-    """One field: its number, wire type, and where it and its content lie."""
+    """One field: its number, wire type, and the positions of the field and its content."""
 
     number: int
     kind: int

@@ -93,7 +93,7 @@ def _of_our_own(sample: Callable[[str], Sample]) -> list[Sample]:
 
 @functools.cache
 def session_files() -> dict[str, bytes]:
-    """Return the files of a session of two jobs, one of which was killed, by what follows its name."""
+    """Return the files of a session of two jobs, one of them killed, by the suffix of their name."""
     from tfvis_nb.session.file.counters import Counts
     from tfvis_nb.session.file.entries import Recording, Signature
     from tfvis_nb.session.file.writer import Writer

@@ -12,7 +12,7 @@ from tests.mutants import extremes
 
 
 class Language(NamedTuple):
-    """What a language's tokens are, and numbers and words that it has beside whole numbers."""
+    """The tokens of a language, and its numbers and words besides whole numbers."""
 
     token: re.Pattern[str]
     odd: tuple[str, ...]

@@ -67,7 +67,7 @@ def test_the_page_is_opened_or_said_not_to_be(
 
 
 OPS = 125
-"""What a step of the demo runs, by its graph."""
+"""The ops of a step of the demo, from its graph."""
 
 
 def test_its_trace_is_within_limits_and_a_slowed_copy_is_worse(

@@ -42,7 +42,7 @@ def page(folder: Path) -> str:
 
 
 @pytest.mark.thorough
-def test_the_still_picture_is_in_the_page_when_the_state_was_left_out(folder: Path) -> None:
+def test_pages_without_widget_state_have_a_still_picture(folder: Path) -> None:
     to_html, to_notebook, _ = COMMANDS
     convert(to_html, folder)
     assert PICTURE in page(folder)
@@ -53,7 +53,7 @@ def test_the_still_picture_is_in_the_page_when_the_state_was_left_out(folder: Pa
 
 
 @pytest.mark.thorough
-def test_the_still_picture_is_in_the_page_when_the_state_is_dropped(folder: Path) -> None:
+def test_pages_that_drop_the_state_have_a_still_picture(folder: Path) -> None:
     convert(STORED, folder)
     convert(PLAIN, folder)
     assert VIEW in page(folder)

@@ -25,7 +25,7 @@ source = tv.Trace(events.build({
 
 
 def outputs(*cells: str, sent: list[dict[str, Any]] | None = None) -> list[NotebookNode]:
-    """Run cells; the outputs of the last one. What the kernel sends is added to `sent`."""
+    """Run cells; return the outputs of the last one. Messages of the kernel are added to `sent`."""
     import nbformat
     from nbclient import NotebookClient
 
@@ -57,7 +57,7 @@ def test_the_widget_is_sent_before_what_takes_longer(show: str, data: Path) -> N
     sent: list[dict[str, Any]] = []
     outputs(f"import tfvis_nb as tv\ntv.{show}({str(data / 'local_mlp_step1.pb')!r})", sent=sent)
     (widget,) = (number for number, each in enumerate(sent) if each["msg_type"] == "execute_result")
-    # JupyterLab draws nothing before it has loaded what it typesets the first HTML with.
+    # JupyterLab draws nothing before it has loaded the typesetter of the first HTML.
     assert not any(each["content"].get("data", {}).get("text/html") for each in sent[: widget + 1])
     later = [each["msg_type"] for each in sent[widget + 1 :]]
     assert later.index("comm_msg") < later.index("update_display_data")

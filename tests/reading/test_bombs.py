@@ -350,7 +350,7 @@ def test_a_bomb_among_steps_costs_itself_only(tmp_path: Path) -> None:
     assert "a.pb.xz" in trace.notes[0]
 
 
-def test_a_trace_of_a_session_claims_what_it_never_has() -> None:
+def test_a_trace_of_a_session_with_a_false_size_is_rejected() -> None:
     content = compress(bytes(1 << 20))
     with raises_id(tv.TraceFormatError, "unpacks_beyond_ratio", size=len(content)):
         decompress(content, (1 << 31) - 1)

@@ -262,7 +262,7 @@ def test_no_bars_are_an_empty_trace(events: list[Any]) -> None:
         ([("a", 5, -1)], Text("backward_bars_left_out", bars=1)),
     ],
 )
-def test_bars_of_which_none_can_be_drawn(bars: list[tuple[str, Any, Any]], said: str) -> None:
+def test_bars_that_cannot_be_drawn(bars: list[tuple[str, Any, Any]], said: str) -> None:
     with pytest.raises(tv.EmptyTraceError, match=f": {said}"):
         read(*(bar(*one) for one in bars))
 

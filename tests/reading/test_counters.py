@@ -55,7 +55,7 @@ def test_each_number_of_a_counter_is_a_series() -> None:
     assert not figures_of(trace.notes, "counter_values_left_out")
 
 
-def test_what_is_no_number_is_left_out_and_counted() -> None:
+def test_values_that_are_no_numbers_are_omitted_and_counted() -> None:
     odd = {"a": None, "b": True, "c": [1], "d": "many", "e": "2.5", "f": 10**400, "g": 7}
     trace = read(
         count("queue", 6, **odd),
@@ -164,7 +164,7 @@ def sampled(*values: tuple[int, float | int | str]) -> bytes:
     return field(1, field(2, b"/device:GPU:0") + lines + named + stat)
 
 
-def test_what_a_profile_sampled() -> None:
+def test_counters_have_the_samples_of_a_profile() -> None:
     trace = tv.read_trace(sampled((3, 0.25), (5, 7), (6, "x"), (8, math.nan)))
     assert trace.events["name"].tolist() == ["kernel"]
     assert rows(trace.recorded_counters, "device", "counter", "unit", "time_ns", "value") == [

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 PATIENCE_S = 120
 """Far more than any of these takes, and far less than what grows with the square."""
 MOST_BYTES = 4 << 30
-"""Of address space, most of which is libraries."""
+"""Bytes of address space, mostly of libraries."""
 
 BEGIN = f"""
 import resource

@@ -45,7 +45,7 @@ def kernels_with_ops(trace: tv.Trace) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("name", GPU_TRACES)
-def test_kernels_lie_in_the_step_and_are_launched_inside_their_op(data: Path, name: str) -> None:
+def test_kernels_are_in_the_step_and_launched_in_their_op(data: Path, name: str) -> None:
     trace = read(data, name)
     kernels = trace.events[trace.events["kind"] == "kernel"]
     ops = trace.events[trace.events["kind"] == "op"]

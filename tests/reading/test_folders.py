@@ -57,14 +57,12 @@ def test_folders_below_are_read_too(tmp_path: Path) -> None:
     assert len(tv.read_trace(f"{tmp_path}/**/step2.pb").steps) == 1
 
 
-def test_what_the_system_makes_up_is_not_looked_into() -> None:
+def test_virtual_files_of_the_system_are_not_opened() -> None:
     with raises_id(tv.TraceFormatError, "system_folder"):
         tv.read_trace("/proc/self")
 
 
-def test_below_a_folder_what_the_system_makes_up_is_left_out(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_virtual_files_below_a_folder_are_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps(tmp_path, "step1.pb", "system/step2.pb")
     device = tmp_path.stat().st_dev
     stat = Path.stat
@@ -185,7 +183,7 @@ def test_simultaneous_runs_of_local_sessions_are_noted(tmp_path: Path) -> None:
     trace = tv.read_trace([files[0], files[2]])
     assert figures_of(trace.notes, "simultaneous_steps") == [{"one": "one", "other": "other"}]
     assert set(trace.events["task"]) == {"/job:localhost/replica:0/task:0"}
-    # What the note advises: the files' names tell their processes apart.
+    # As the note advises, the files' names identify their processes.
     ranks = [file.rename(tmp_path / f"rank{rank}.pbtxt") for rank, file in enumerate(files[::2])]
     told = tv.read_trace(ranks)
     assert set(told.events["task"]) == {f"/job:worker/replica:0/task:{rank}" for rank in (0, 1)}

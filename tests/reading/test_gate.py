@@ -23,7 +23,7 @@ from tfvis_nb.texts import Text, id_of
 
 
 def _panic() -> object:
-    """What a fault in a library written in Rust raises, which is not an Exception."""
+    """Like the error of a fault in a Rust library, which is not an Exception."""
     return to_arrow.handler("DeviceStepStats")._ptars.array_to_record_batch(pa.array([1]))
 
 
@@ -49,7 +49,7 @@ ERRORS = [
 
 @pytest.fixture
 def steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, list[Callable[[], object]]]:
-    """A folder of a step that can be read, and of one whose reading does what is put into the list."""
+    """A folder of a readable step, and of a step whose reading runs the actions in the list."""
     (tmp_path / "good.pb").write_bytes(one_op(1))
     (tmp_path / "strange.pb").write_bytes(one_op(77))
     strange = one_op(77)

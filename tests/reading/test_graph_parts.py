@@ -67,7 +67,7 @@ def test_graphs_and_costs_are_kept(recorded: Any, text: bool, tmp_path: Path) ->
     assert (again.graphs, again.run_metadata) == (trace.graphs, trace.run_metadata)
 
 
-def test_graphs_of_functions_serve_where_there_are_no_others(recorded: Any) -> None:
+def test_graphs_of_functions_are_used_if_there_are_no_others(recorded: Any) -> None:
     recorded.ClearField("partition_graphs")
     trace = tv.read_trace(recorded.SerializeToString())
     (graph,) = trace.graphs[0]

@@ -153,7 +153,7 @@ def test_the_timeline_of_a_job_that_was_killed(whole: tv.Trace, cut: int) -> Non
     assert same_rows(of_ranks(trace), of_ranks(whole))
     kept = {tuple(row) for row in of_horovod(trace)[["name", "op", "start_ns"]].astype(str).to_numpy()}
     all_rows = {tuple(row) for row in of_horovod(whole)[["name", "op", "start_ns"]].astype(str).to_numpy()}
-    # What it still negotiated counts to its end, which was not written.
+    # An unfinished negotiation counts to the end of the job, which was not written.
     assert all(op.startswith("NEGOTIATE_") for _, op, _ in kept - all_rows)
     assert len(trace.notes) >= 2
 

@@ -81,7 +81,7 @@ def test_the_phases_of_the_traced_step_are_rank_0s(trace: tv.Trace) -> None:
     assert (note["rows"], note["others"]) == (len(rows), lost)
 
 
-def test_the_ranks_rows_and_figures_stay_what_they_were(trace: tv.Trace) -> None:
+def test_the_ranks_rows_and_figures_do_not_change(trace: tv.Trace) -> None:
     without = tv.read_trace(FILES)
     assert same_rows(of_ranks(trace), without.events)
     assert communication_overlap(trace).equals(communication_overlap(without))
@@ -234,7 +234,7 @@ def test_ranks_that_are_ready_and_cycles_are_points_in_time() -> None:
         assert (points["duration_ns"] == 0).all()
 
 
-def test_what_is_kept_of_it_elsewhere(trace: tv.Trace, tmp_path: Path) -> None:
+def test_other_formats_keep_horovods_lanes(trace: tv.Trace, tmp_path: Path) -> None:
     stored = tv.read_trace(trace.to_parquet(tmp_path / "trace.parquet"))
     assert stored.edges.equals(trace.edges)
     chrome = tv.read_trace(trace.to_chrome_trace(tmp_path / "trace.json"))
@@ -330,7 +330,7 @@ def test_several_steps_of_real_runs(files: list[str], timeline: str, shared: Pat
     assert pd.Series(tasks).value_counts().to_dict() == dict.fromkeys(RANKS, len(own))
 
 
-def test_a_device_name_is_one_of_horovods_only_where_it_ends_so() -> None:
+def test_only_the_suffix_marks_a_device_of_horovod() -> None:
     task = "/job:worker/replica:0/task:0"
     table = event_table.build(
         {

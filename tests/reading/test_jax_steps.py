@@ -65,13 +65,13 @@ def loop(*inside: Row) -> list[Row]:
 RUNS = [run(1, 5, 20), run(2, 21, 40), run(3, 62, 70)]
 
 
-def test_a_step_that_compiles_has_its_call_but_starts_after_the_step_before_it() -> None:
+def test_a_compiling_step_starts_after_the_previous_step() -> None:
     trace = steps_of(loop((LOWERING, 12, 30, {})), RUNS)
     assert spans(trace) == [(0, 20), (21, 40), (40, 70)]
     assert trace.events.loc[trace.events["name"] == LOWERING, "step"].tolist() == [2]
 
 
-def test_a_call_that_is_held_back_does_not_lengthen_the_steps_that_it_waits_for() -> None:
+def test_a_blocked_call_does_not_lengthen_earlier_steps() -> None:
     steps = [step(0, 0, 2), step(1, 2, 4), step(2, 4, 35)]
     calls: list[Row] = [(CALL, 0, 1, {}), (CALL, 2, 3, {}), (CALL, 4, 34, {})]
     trace = steps_of([*steps, *calls], RUNS)
@@ -97,7 +97,7 @@ def test_other_steps_start_when_they_run() -> None:
     assert spans(steps_of([*steps, *calls], RUNS)) == [(0, 20), (21, 40), (62, 70)]
 
 
-def test_a_late_report_of_an_end_belongs_to_the_step_that_runs_then() -> None:
+def test_a_late_end_report_belongs_to_the_running_step() -> None:
     steps = [step(place, 2 * place, 2 * place + 2) for place in range(3)]
     calls: list[Row] = [(CALL, 2 * place, 2 * place + 1, {}) for place in range(3)]
     pool: list[Row] = [(START, 4, 4, {}), run(1, 5, 20), ("end: dot", 30, 31, {}), (STOP, 32, 32, {})]

@@ -40,7 +40,7 @@ def parsed(data: bytes) -> list[tuple[list[Any], dict[str, Any], list[str]]]:
 
 
 @given(events=events, chunk=st.integers(1, 60), indent=st.sampled_from([None, 1]), before=plain, after=plain)
-def test_pieces_are_what_the_whole_is(
+def test_pieces_parse_to_the_whole(
     events: list[Any], chunk: int, indent: int | None, before: Any, after: Any
 ) -> None:
     whole = {"before": before, "traceEvents": events, "after": after}
@@ -80,7 +80,7 @@ def test_horovod_leaves_the_array_open() -> None:
     assert parsed(b'[\n{"ph": "B"},\n{"ph": "E"},\n') == [([{"ph": "B"}, {"ph": "E"}], {}, [])]
 
 
-def test_what_is_said_is_said_once_though_exact_times_are_read_again() -> None:
+def test_notes_are_not_repeated_when_exact_times_are_read() -> None:
     ((read, _, notes),) = parsed(b'[{"ts": 1795213877498746.125}, {"ts')
     assert read == [{"ts": Decimal("1795213877498746.125")}]
     assert len(notes) == 1

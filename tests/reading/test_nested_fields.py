@@ -114,7 +114,7 @@ def test_text_format_leaves_none_of_them_out() -> None:
     assert nested(trace) == nested(tv.read_trace(run(EVERYTHING).SerializeToString()))
 
 
-def test_columns_are_those_that_the_source_has() -> None:
+def test_columns_follow_the_source() -> None:
     row = nested(tv.read_trace(run({}).SerializeToString()))[0]
     assert set(row) == ALONE
     plain = {"output": [{"tensor_description": {"allocation_description": {"ptr": 64}}}]}
@@ -169,7 +169,7 @@ def test_parquet_older_than_a_field_reads_as_before(tmp_path: Path) -> None:
     assert columns["output_slot"] == [0, 1]
 
 
-def test_the_wire_has_what_the_details_show() -> None:
+def test_the_wire_holds_all_values_of_the_details() -> None:
     header, columns = read_container(details(tv.read_trace(run({}, EVERYTHING).SerializeToString())))
     assert (columns["output_buffer"], columns["output_buffer_step"]) == ([1, 2], [14, 2])
     assert (columns["referenced_buffer"], columns["referenced_buffer_step"]) == ([2], [18])

@@ -68,7 +68,7 @@ def test_a_run_traced_without_its_gpu_is_noted() -> None:
 
 
 def profile(data: Path, keep: Callable[[bytes, bytes], bool], reported: bytes = b"") -> list[str]:
-    """Return the notes of a profile of a GPU of which only some lines of some planes are kept."""
+    """Return the notes of a GPU profile with only some lines of some planes."""
     whole = bytes(unpack((data / "gpu_tf218_function.xplane.pb.xz").read_bytes(), "a.pb.xz"))
     planes = []
     for part in wire.fields(whole):

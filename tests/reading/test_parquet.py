@@ -165,7 +165,7 @@ def test_nested_columns_of_other_types_are_refused(
         tv.read_trace(tmp_path / "other.parquet")
 
 
-def test_memory_without_names_of_allocators_is_in_the_chrome_trace() -> None:
+def test_memory_of_unnamed_allocators_is_in_the_chrome_trace() -> None:
     table = event_table.build({"start_ns": [0], "duration_ns": [9000], "kind": ["op"], "name": ["a"]})
     records = [{"micros": 1, "bytes": 64}, {"micros": 5, "bytes": -64}]
     uses = [{"allocator": "cpu", "records": records[:1]}, {"allocator": None, "records": records}]

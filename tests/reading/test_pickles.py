@@ -165,7 +165,7 @@ def test_nothing_is_run(name: str, tmp_path: Path) -> None:
     assert {"os", "subprocess"} & set(sys.modules) <= before
 
 
-def test_what_is_refused_is_named() -> None:
+def test_errors_name_the_rejected_object() -> None:
     with raises_id(tv.TraceFormatError, "pickle_refused"):
         tv.read_trace(pickle.dumps(Call(os.system, "true")))
 
@@ -228,7 +228,7 @@ def test_any_instructions(program: list[bytes]) -> None:
     assert outcome(b"\x80\x02" + b"".join(program) + b".") in ("EmptyTraceError", "TraceFormatError")
 
 
-def test_other_pickles_say_what_they_are() -> None:
+def test_errors_name_the_type_of_other_pickles() -> None:
     with raises_id(tv.TraceFormatError, "pickle_of_other", type="dict"):
         tv.read_trace(pickle.dumps({"a": 1}))
 

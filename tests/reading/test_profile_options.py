@@ -1,4 +1,4 @@
-"""The levels that a profile was recorded with, and notes on what they leave out."""
+"""The levels of a profile, and notes on the events that they omit."""
 
 from __future__ import annotations
 

@@ -148,7 +148,7 @@ def test_a_program_that_is_cut_off_is_noted() -> None:
     assert "programs_unreadable" in map(id_of, profile(whole[:-3], "dot.1").notes)
 
 
-def test_old_programs_name_the_line_themselves_and_fusions_ask_what_was_fused() -> None:
+def test_old_programs_name_lines_for_instructions_and_fusions() -> None:
     inner = instruction("add.2", metadata("jit(f)/transpose(jvp(Dense_0))/add", file="model.py", line=8))
     trace = profile(program([inner], [instruction("fusion", called=(1,))]), "fusion", "unknown")
     assert column(trace, "op_name") == ["jit(f)/transpose(jvp(Dense_0))/add", None]
@@ -157,7 +157,7 @@ def test_old_programs_name_the_line_themselves_and_fusions_ask_what_was_fused() 
     assert frames_of(trace)[0] == [Frame("model.py", 8)]
 
 
-def test_calls_of_libraries_in_a_command_buffer_have_an_origin_if_they_have_one() -> None:
+def test_library_calls_in_a_command_buffer_keep_their_origin() -> None:
     index = stack_frames([(1, 0), (2, 0)], [(1, 4), (1, 5)])
     calls = [instruction(f"custom-call.{at}", metadata("f/dot", 1), "custom-call") for at in range(2)]
     other = instruction("custom-call.9", metadata("f/dot", 2), "custom-call")
@@ -188,7 +188,7 @@ def test_every_kernel_of_jax_has_a_line_of_its_script(shared: Path) -> None:
 
 
 @pytest.mark.tensorflow
-def test_programs_say_what_the_official_classes_say() -> None:
+def test_programs_equal_the_official_classes() -> None:
     from tensorflow.compiler.xla.service.hlo_pb2 import HloProto
 
     path = DATA / "cpu_jax.xplane.pb"

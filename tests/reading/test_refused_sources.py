@@ -1,4 +1,4 @@
-"""Sources that read_trace rejects, with a message that states what was given."""
+"""Sources that read_trace rejects, with a message that names the given value."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_file_that_a_text_conversion_destroyed(shared: Path) -> None:
         tv.read_trace(shared / "third-party/xprof/tpu_inference_2.corrupt-utf8.xplane.pb.xz")
 
 
-def test_a_session_is_no_trace_and_the_message_says_what_reads_it(tmp_path: Path) -> None:
+def test_the_error_for_a_session_names_its_reader(tmp_path: Path) -> None:
     path = tmp_path / "copy.tfvis"
     connect(path, create=True).close()
     with raises_id(tv.TraceFormatError, "foreign_format", what=Text("is_session")) as caught:
@@ -154,6 +154,6 @@ def test_a_session_is_no_trace_and_the_message_says_what_reads_it(tmp_path: Path
         ("", ValueError, "path_empty"),
     ],
 )
-def test_what_is_no_source(source: Any, error: type[Exception], said: str) -> None:
+def test_values_that_are_no_source(source: Any, error: type[Exception], said: str) -> None:
     with raises_id(error, said):
         tv.read_trace(source)

@@ -82,7 +82,7 @@ def test_the_newest_profile_of_a_bucket_is_read(data: Path) -> None:
     assert note.figures["newest"] == "2026_01_02"
 
 
-def test_what_cannot_be_read_is_noted_and_what_comes_later_is_read(bucket: s3fs.S3FileSystem) -> None:
+def test_unreadable_files_are_noted_and_later_ones_are_read(bucket: s3fs.S3FileSystem) -> None:
     content = bucket.cat_file(f"runs/steps/{STEP}")
     bucket.pipe("runs/mixed/step1.pb.xz", content)
     assert len(read_trace("s3://runs/mixed").steps) == 1
@@ -102,7 +102,7 @@ def test_what_cannot_be_read_is_noted_and_what_comes_later_is_read(bucket: s3fs.
     ("url", "error"),
     [("s3://runs/no", ""), ("s3://nowhere/x.pb", ""), ("s3://runs/q*", "pattern_without_files")],
 )
-def test_what_is_not_there_is_not_found(url: str, error: str) -> None:
+def test_missing_files_are_not_found(url: str, error: str) -> None:
     with pytest.raises(FileNotFoundError) as raised:
         read_trace(url)
     assert raised.value.filename == url

@@ -46,7 +46,7 @@ def test_steps_keep_the_order_they_are_given_in() -> None:
     assert trace.steps["events"].tolist() == [1, 1, 1]
 
 
-def test_a_trace_is_taken_as_it_is_and_joins_others(data: Path) -> None:
+def test_a_trace_is_a_source_and_merges_with_others(data: Path) -> None:
     one = tv.read_trace(data / "local_mlp_step1.pb")
     assert tv.read_trace(one) is one
     two = tv.read_trace([one, data / "gpu_tf221_mlp.pb.xz"])
@@ -111,7 +111,7 @@ def test_steps_are_called_by_their_files(tmp_path: Path, data: Path) -> None:
     assert own.step_labels == {}
 
 
-def test_steps_of_several_ranks_are_called_by_what_their_files_share(tmp_path: Path) -> None:
+def test_steps_of_ranks_are_named_by_the_common_part(tmp_path: Path) -> None:
     for rank in range(2):
         for step in range(2):
             step_stats = one_op(70 + step, device="/job:localhost/replica:0/task:0/cpu:0")

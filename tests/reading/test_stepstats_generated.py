@@ -148,7 +148,7 @@ def test_generated_steps_give_the_table_of_the_oracle(steps: list[Any]) -> None:
             tv.read_trace(steps)
         return
     trace = tv.read_trace(steps)
-    # The oracle leaves the clocks of tasks as they are, and does not separate merged runs.
+    # The oracle does not align the clocks of tasks, and does not separate merged runs.
     assume(not figures_of(trace.notes, "clock_moved") + figures_of(trace.notes, "steps_by_source_rows"))
     assert differences(trace, expected) == []
     assert len(expected) + repeated + aside == sum(

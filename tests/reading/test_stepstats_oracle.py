@@ -17,7 +17,7 @@ pytestmark = pytest.mark.tensorflow
 
 
 def rows_of(trace: tv.Trace) -> list[dict[str, Any]]:
-    """Return the table as plain Python values, with None for what is not known."""
+    """Return the table as plain Python values, with None for unknown ones."""
     table = trace.events
     plain = {
         name: [None if pd.isna(value) else value for value in table[name].astype(object).tolist()]

@@ -61,7 +61,7 @@ def test_each_bar_has_a_row_with_its_name_and_arguments(data: Path, name: str) -
         assert any(all(text.strip('"') in row for text in texts) for row in shown), bar
 
 
-def test_fields_of_an_event_besides_its_arguments_are_in_its_details() -> None:
+def test_other_fields_of_an_event_are_in_its_details() -> None:
     trace = read(
         event("X", "work", dur=9, cname="good", tts=3, tdur=2, sf=7, args={"a": 1}),
         event("X", "odd", 20, dur=1, args=[1, 2]),
@@ -96,7 +96,7 @@ def test_an_xla_op_keeps_its_instruction_and_its_framework_op() -> None:
     assert all(str(value) in " ".join(row) for value in names.values())
 
 
-def test_what_is_not_read_of_a_document_is_named() -> None:
+def test_notes_name_the_unread_parts_of_a_document() -> None:
     trace = read(
         event("X", "work", dur=9),
         event("M", "num_cpus", args={"number": 4}),

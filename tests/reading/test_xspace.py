@@ -157,9 +157,7 @@ def test_an_eager_op_with_a_row_of_its_own_is_counted_once() -> None:
 
 
 @pytest.mark.parametrize(("on_gpu", "steps"), [(None, [0, 1]), (8, [-1, 0, 0])])
-def test_numbered_functions_are_steps_if_they_use_the_devices_or_none_does(
-    on_gpu: int | None, steps: list[int]
-) -> None:
+def test_numbered_functions_on_devices_are_steps(on_gpu: int | None, steps: list[int]) -> None:
     def plane(name: bytes, line: bytes, groups: list[tuple[int, int]]) -> bytes:
         written = b"".join(
             field(
@@ -300,7 +298,7 @@ def test_tpu(shared: Path) -> None:
 
 
 @pytest.mark.collection("third-party/xprof/bert_8gpu_tf24.xplane.pb.xz")
-def test_derived_lines_are_left_out_where_there_are_streams(shared: Path) -> None:
+def test_derived_lines_are_omitted_beside_streams(shared: Path) -> None:
     trace = tv.read_trace(shared / "third-party/xprof/bert_8gpu_tf24.xplane.pb.xz")
     assert Text("derived_lines_left_out", rows=6218) in trace.notes
     assert not trace.events["lane"].astype(str).str.contains("TensorFlow|Steps|XLA").any()

@@ -21,7 +21,7 @@ COLUMNS = ("step", "kind", "name", "op", "start_ns", "duration_ns", "scheduled_n
 
 
 def plain(trace: tv.Trace) -> list[dict[str, Any]]:
-    """Return the events as plain Python values, with None for what is not known."""
+    """Return the events as plain Python values, with None for unknown ones."""
     table = trace.events[list(COLUMNS)].astype(object)
     assert trace.nested is not None
     values = [table[name].where(table[name].notna(), None).tolist() for name in COLUMNS]
@@ -31,7 +31,7 @@ def plain(trace: tv.Trace) -> list[dict[str, Any]]:
 
 
 def told(row: dict[str, Any]) -> tuple[str, ...]:
-    """Return what can be compared of a row; what the oracle does not say is left out of both."""
+    """Return the comparable values of a row; fields unknown to the oracle are left out of both."""
     return tuple(str(row[name]) for name in (*COLUMNS, "raw_device"))
 
 

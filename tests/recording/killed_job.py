@@ -1,6 +1,6 @@
-"""A job that is killed: ``python -m tests.recording.killed_job PATH KIND KEEP`` says each run that has ended.
+"""A job that is killed: ``python -m tests.recording.killed_job PATH KIND KEEP`` prints each finished run.
 
-It prints the number of finished runs of its signature, one a line; the last line is what the file must have.
+Each line is the number of finished runs of its signature; the file must have the number in the last line.
 """
 
 import os

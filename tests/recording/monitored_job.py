@@ -1,6 +1,6 @@
 """A job for other processes to watch: ``python -m tests.recording.monitored_job PATH session|keras``.
 
-It trains until it is killed. After each step it writes down what it has measured itself.
+It trains until it is killed. After each step it writes its own measurements to a file.
 """
 
 import json
@@ -24,16 +24,16 @@ STEP_S = 0.001
 
 
 class Told(NamedTuple):
-    """What a job says of the steps that it has finished; times in nanoseconds.
+    """A job's own measurements of its finished steps; times in nanoseconds.
 
     Attributes
     ----------
     finished
-        How many there were.
+        Their number.
     at_least, at_most
-        How long all of them took: parts of them, and they with what is around them.
+        Their total time: of parts of them, and including the code around them.
     longest
-        How long the longest took, with what is around it.
+        The time of the longest, including the code around it.
     began, last
         Epoch times before the first and before the last step.
     """
@@ -71,7 +71,7 @@ class Telling:
 
 
 def told(path: Path) -> Told:
-    """Read what a job has written down."""
+    """Read the measurements of a job."""
     return Told(*json.loads(path.read_text())) if path.exists() else Told()
 
 

@@ -58,7 +58,7 @@ def write(module: ModuleType, code: str) -> None:
     Path(module.__file__).write_text(code, encoding="utf-8")
 
 
-def test_what_was_not_edited_is_not_marked(module: ModuleType) -> None:
+def test_unedited_code_is_not_marked(module: ModuleType) -> None:
     assert edited(traced(module)) == []
 
 
@@ -85,7 +85,7 @@ def test_code_that_did_not_run_may_change(module: ModuleType) -> None:
 def test_code_that_was_loaded_again_is_not_marked(module: ModuleType) -> None:
     traced(module)
     write(module, CODE.replace("def unused", "# one line more\n\n\ndef unused"))
-    # Within a second Python takes what it compiled before for that of the file.
+    # Python reuses compiled code if the file changes within the same second.
     Path(importlib.util.cache_from_source(module.__file__)).unlink(missing_ok=True)  # type: ignore[arg-type]
     trace = traced(importlib.reload(module))
     assert edited(trace) == []

@@ -76,7 +76,7 @@ def test_a_session_run(recorded: tv.TraceSession, *, traced: bool) -> None:
         assert recorded.signatures[["runs", "failed", "traces"]].iloc[0].tolist() == [1, 1, 1]
         assert recorded.traces[["run", "format"]].iloc[0].tolist() == [2, "parquet"]
         session.run(total, {rows: np.ones([4, 1])})
-        assert len(recorded.traces) == 1 + traced  # what was asked for goes to the next run
+        assert len(recorded.traces) == 1 + traced  # the request goes to the next run
     trace = recorded.read(1)
     found = trace.out_of_memory.iloc[0]
     assert (found["node"], found["op"], found["requested_bytes"]) == ("dense/big", "MatMul", ASKED)

@@ -79,7 +79,7 @@ def counted(session: tv.SavedSession) -> dict[str, tuple[int, int]]:
 
 
 @pytest.mark.usefixtures("unwatched")
-def test_the_next_fit_is_traced_and_so_is_what_comes_after(recorded: tv.TraceSession) -> None:
+def test_the_next_fit_and_later_runs_are_traced(recorded: tv.TraceSession) -> None:
     recorded.trace_all()
     _fit_that_fails(recorded)
     before = len(recorded.traces)
@@ -94,7 +94,7 @@ def test_the_next_fit_is_traced_and_so_is_what_comes_after(recorded: tv.TraceSes
 
 
 @pytest.mark.usefixtures("unwatched")
-def test_what_is_traced_right_after_it_has_the_profiler(recorded: tv.TraceSession) -> None:
+def test_the_next_recording_gets_the_profiler(recorded: tv.TraceSession) -> None:
     recorded.trace_all()
     _fit_that_fails(recorded)
     with tv.trace() as trace:
@@ -130,7 +130,7 @@ def test_a_closed_session_leaves_the_profiler(recorded: tv.TraceSession) -> None
 
 
 @pytest.mark.usefixtures("unwatched")
-def test_a_session_that_is_closed_within_a_batch_leaves_the_profiler(recorded: tv.TraceSession) -> None:
+def test_a_session_closed_within_a_batch_frees_the_profiler(recorded: tv.TraceSession) -> None:
     class Closes(keras.callbacks.Callback):  # type: ignore[misc] # keras has no types
         def on_train_batch_begin(self, batch: int, logs: Any = None) -> None:  # noqa: ARG002
             if batch == 2:
@@ -194,7 +194,7 @@ def test_a_batch_for_which_there_was_no_data_is_none(recorded: tv.TraceSession) 
     assert recorded.traces["run"].tolist() == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_loop_of_ones_own_goes_on_when_what_began_it_has_returned(recorded: tv.TraceSession) -> None:
+def test_a_custom_loop_continues_after_its_caller_returned(recorded: tv.TraceSession) -> None:
     model = keras.Sequential([keras.layers.Dense(3)], name="small")
 
     def begun() -> Any:
@@ -228,7 +228,7 @@ def test_a_forked_process_has_no_batch_under_way(recorded: tv.TraceSession) -> N
     assert counted(recorded) == {"train": (BATCHES, 0)}
 
 
-def test_a_failing_run_ends_the_recording_of_its_monitored_session(recorded: tv.TraceSession) -> None:
+def test_a_failing_run_ends_its_sessions_recording(recorded: tv.TraceSession) -> None:
     v1: Any = tf.compat.v1
     with tf.Graph().as_default():
         v1.train.get_or_create_global_step()

@@ -30,7 +30,7 @@ class Pair(NamedTuple):
 
 
 def changes(trace: tv.Trace, name: str) -> list[tuple[Any, ...]]:
-    """Return argument, kind of change, before and after of a function, None for what is missing."""
+    """Return argument, kind of change, before and after of a function, None for missing ones."""
     table = retraces(trace)
     assert not why_not(table)
     columns = table[table["name"] == name][["argument", "change", "before", "after"]]
@@ -83,7 +83,7 @@ def test_arguments_in_containers() -> None:
 
 def test_other_objects_and_other_devices() -> None:
     class Thing:
-        """What a function is given."""
+        """The argument of a function."""
 
         number = 1
 
@@ -97,7 +97,7 @@ def test_other_objects_and_other_devices() -> None:
     assert changes(t, "<lambda>")[0] == ("thing", "value", "Thing object", "Thing object")
 
 
-def test_methods_that_create_variables_and_functions_made_in_a_loop() -> None:
+def test_methods_with_variables_and_functions_from_loops() -> None:
     class Model(tf.Module):  # type: ignore[misc]  # it has no types
         """A model that makes its variable when it is called."""
 

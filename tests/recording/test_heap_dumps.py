@@ -71,7 +71,7 @@ def test_nothing_is_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
     assert not folder.exists()
 
 
-def test_what_the_program_wants_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_options_of_the_program_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(VARIABLE, "/mine")
     dumps = HeapDumps()
     dumps.install()

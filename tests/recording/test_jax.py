@@ -73,7 +73,7 @@ def test_a_loop_of_a_jitted_function_has_a_step_a_call(ones: Any) -> None:
     assert len(t.profiles) == 1
 
 
-def test_steps_that_are_called_ahead_do_not_contain_those_that_run_before_them(ones: Any) -> None:
+def test_steps_called_ahead_exclude_earlier_steps(ones: Any) -> None:
     with tv.trace() as t:
         for _ in range(16):
             long_step(ones)
@@ -254,7 +254,7 @@ def test_jax_beside_tensorflow_that_marks_no_steps(ones: Any) -> None:
     assert (t.events[t.events["name"].str.startswith("TFE_")]["step"] == -1).all()
 
 
-def test_what_is_no_framework_and_what_jax_has_not() -> None:
+def test_unknown_frameworks_and_options_jax_lacks() -> None:
     with raises_id(ValueError, "unknown_trace_option", name="framework", value="torch"):
         tv.trace(framework="torch")  # type: ignore[arg-type]
     with raises_id(ValueError, "jax_without_sessions"):
@@ -336,6 +336,6 @@ print(json.dumps([unused, [*t.step_labels.values()]]))
 
 
 @pytest.mark.tensorflow
-def test_a_jax_that_tensorflow_imported_is_left_alone_until_it_is_used(tmp_path: Path) -> None:
+def test_an_unused_jax_imported_by_tensorflow_is_not_traced(tmp_path: Path) -> None:
     printed, _ = run("-c", BESIDE_TENSORFLOW, folder=tmp_path)
     assert json.loads(printed) == [True, ["<lambda>"] * 3]

@@ -17,7 +17,7 @@ US = 1000
 
 
 def trace(rows: list[dict[str, Any]], **more: Any) -> Trace:
-    """Make a trace of rows; what they do not say is the same for all."""
+    """Make a trace of rows; missing values have defaults."""
     default = {"duration_ns": 2 * US, "kind": "op", "op": "MatMul", "device": "/device:CPU:0", "task": ""}
     names = list(dict.fromkeys(name for row in [default, *rows] for name in row))
     columns = {name: [row.get(name, default.get(name)) for row in rows] for name in names}
@@ -72,7 +72,7 @@ def test_kernels_belong_to_the_run_whose_ops_launched_them() -> None:
     assert both.nested["raw_device"].to_pylist() == table["name"].tolist()
 
 
-def test_devices_of_a_cluster_are_not_confused_with_those_of_this_process() -> None:
+def test_cluster_devices_differ_from_local_ones() -> None:
     tasks = [f"/job:worker/replica:0/task:{number}" for number in range(2)]
     runs = session(
         *(
@@ -123,7 +123,7 @@ def test_where_no_step_is_known_everything_is_shown() -> None:
     assert unknown.notes == [Text("no_step_found")]
 
 
-def test_a_profile_that_does_not_know_its_epoch_gets_the_recorders() -> None:
+def test_a_profile_without_an_epoch_gets_the_recorders() -> None:
     profile = trace(
         [
             {"name": "op", "start_ns": 5, "scheduled_ns": 3},

@@ -111,7 +111,7 @@ def test_layers_have_their_class_and_the_bytes_of_their_weights(make: Any, tmp_p
     assert layers(trace)[["device_ns", "host_ns"]].sum().equals(of_scopes[["device_ns", "host_ns"]].sum())
 
 
-def test_scopes_with_names_of_a_model_that_did_not_run_are_not_its_own() -> None:
+def test_scopes_named_like_an_idle_model_are_not_its_layers() -> None:
     idle = keras.Sequential([keras.Input((6,)), keras.layers.Dense(6, name="same")])
     model = keras.Sequential([keras.Input((6,)), keras.layers.Dense(1)])
 

@@ -78,7 +78,7 @@ def test_the_codes_own_profiler_gets_its_way_and_nothing_is_lost(tmp_path: Path)
     assert any(id_of(note) == "profile_of_program" for note in t.notes)
 
 
-def test_a_profile_of_the_codes_own_that_it_does_not_save_is_a_gap(tmp_path: Path) -> None:
+def test_a_users_unsaved_profile_is_a_gap(tmp_path: Path) -> None:
     with tv.trace() as t:
         tf.profiler.experimental.start(str(tmp_path))
         squared(tf.ones((4, 4)))

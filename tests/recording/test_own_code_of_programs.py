@@ -167,7 +167,7 @@ with graph.as_default():
 
 
 def ended(tmp_path: Path, text: str) -> tuple[int, str]:
-    """Run a program; return how it has ended, and what it has printed."""
+    """Run a program; return its exit status and output."""
     paths = {"output": tmp_path / "output", "errors": tmp_path / "errors"}
     environment = {"TMPDIR": str(tmp_path / "scratch"), "PYTHONPATH": str(Path(tv.__file__).parents[1])}
     with Started("-c", BEGIN + text, cwd=tmp_path, environment=environment, **paths) as process:

@@ -66,7 +66,7 @@ def test_a_log_file_is_told_nothing_that_it_cannot_take_back(
 
 
 def test_a_notebook_is_told_on_standard_output(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What is blanked out on standard error stays as a red strip in JupyterLab."""
+    """JupyterLab shows erased text on standard error as a red strip."""
     stream = type("OutStream", (io.StringIO,), {"__module__": "ipykernel.iostream"})()
     monkeypatch.setattr(sys, "stdout", stream)
     monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)

@@ -82,7 +82,7 @@ def test_sessions_and_functions_in_one_trace_and_nothing_twice(session: Any) -> 
     assert times == {"product": [0, 2], "square": [1]}
     assert t.events["task"].unique().tolist() == ["/job:localhost/replica:0/task:0"]
     assert any(id_of(note) == "profile_repeats_runs" for note in t.notes)
-    # The clocks are one: a run's rows, and those that the profile has of it, lie within the call.
+    # The clocks agree: a run's rows, in the run and in the profile, lie within the call.
     of_run = t.events[t.events["step"] == 2]
     assert set(of_run["kind"]) >= {"op", "host"}
     assert of_run["start_ns"].between(start - 1_000_000, end + 1_000_000).all()
@@ -108,7 +108,7 @@ def test_an_interrupt_leaves_what_ran_before_it() -> None:
     assert "square" in set(t.events["name"])
 
 
-def test_an_interrupt_while_the_profile_is_written_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupt_while_a_profile_is_written_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(*_: Any) -> None:
         raise KeyboardInterrupt
 
@@ -181,7 +181,7 @@ def test_a_function_keeps_the_devices_that_it_requested() -> None:
     assert "square" in {node.name for node in function.post_optimization_graph.node}
 
 
-def test_what_a_profile_records_can_be_chosen() -> None:
+def test_the_levels_of_a_profile_can_be_chosen() -> None:
     def called_by_the_block() -> None:
         squared(tf.ones((7, 7)))
 

@@ -133,7 +133,7 @@ def test_pipes_and_links_in_the_folder_are_not_read(tmp_path: Path) -> None:
     )
 
 
-def test_an_unknown_host_and_the_port_of_another_program_are_told_apart(
+def test_errors_tell_unknown_hosts_from_foreign_ports(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("tfvis_nb.recording.remote.service._CONNECT_S", 0.1)
@@ -156,7 +156,7 @@ def test_an_unknown_host_and_the_port_of_another_program_are_told_apart(
 def test_a_damaged_profile_costs_no_other(cut: int, tmp_path: Path) -> None:
     number, file = XSPACE
     whole = file.read_bytes()
-    # Behind what is whole, so that it is damaged at any length.
+    # After a complete part, so that it is damaged at any length.
     damaged = whole + delimited(1, b"\xff" * cut)
     with (
         served(lambda _: delimited(number, whole)) as one,
@@ -210,7 +210,7 @@ def test_an_older_worker_writes_its_profile_to_a_folder_of_ours() -> None:
 
 
 @pytest.mark.tensorflow
-def test_what_is_asked_for() -> None:
+def test_a_capture_sends_the_requested_options() -> None:
     requests: list[bytes] = []
 
     def answer(request: bytes) -> bytes:

@@ -130,7 +130,7 @@ def untimed(metadata: Any) -> bytes:
 @pytest.mark.parametrize("level", sample(range(4), [0, 3]))
 @pytest.mark.parametrize("graphs", [False, True], ids=["", "graphs"])
 @pytest.mark.parametrize("recording", sample(["trace", "session", "both"], ["trace", "both"]))
-def test_the_users_metadata_have_what_they_ask_for(
+def test_the_users_metadata_hold_the_requested_level(
     model: Model, tmp_path: Path, level: int, graphs: bool, recording: str
 ) -> None:
     options = v1.RunOptions(trace_level=level, output_partition_graphs=graphs, timeout_in_ms=60_000)
@@ -216,7 +216,7 @@ def test_a_timeout_the_user_set_still_strikes(model: Model) -> None:
     assert Text("runs_failed", runs=1) in t.notes
 
 
-def test_callables_made_from_options_are_traced_and_unchanged_afterwards(model: Model) -> None:
+def test_callables_from_options_are_traced_and_restored(model: Model) -> None:
     options = config_pb2.CallableOptions(feed=["x:0"], fetch=["loss:0"])
     early = model.session._make_callable_from_options(options)
     metadata = v1.RunMetadata()
@@ -248,7 +248,7 @@ def test_nothing_is_left_in_tensorflow(model: Model) -> None:
     assert t.steps["label"].tolist() == ["loss"]
 
 
-def test_a_wrapper_put_on_meanwhile_stays_and_records_nothing_later(model: Model) -> None:
+def test_a_wrapper_added_while_recording_stays_inactive(model: Model) -> None:
     original = BaseSession._call_tf_sessionrun
     calls = []
     try:
@@ -332,7 +332,7 @@ def test_an_active_profiler_is_left_alone(model: Model, tmp_path: Path) -> None:
     assert list(tmp_path.rglob("*.xplane.pb"))
 
 
-def test_sessions_of_a_cluster_are_traced_at_the_only_level_they_know() -> None:
+def test_cluster_sessions_are_traced_at_their_only_level() -> None:
     server = v1.train.Server.create_local_server()
     with tf.Graph().as_default(), v1.Session(server.target) as session:
         total = tf.reduce_sum(tf.ones([100]), name="total")

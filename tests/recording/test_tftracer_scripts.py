@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[2]
 RUNS = 20
 
 
-# The examples of tftracer's README, their import changed; what it leaves out with dots is filled in.
+# The examples of tftracer's README with changed imports; code that it omits with dots is added.
 # TensorFlow has no Estimator since 2.16: one that trains as that did stands in.
 PROLOGUE = f"""
 import tensorflow.compat.v1 as tf
@@ -81,7 +81,7 @@ estimator.train(input_fn, hooks=[])
 }
 
 
-# What a browser asks for at the address in the log.
+# The requests of a browser at the address in the log.
 ASKING = """
 import json, urllib.request
 address, _, token = tracing_server.url.partition("?token=")
@@ -97,7 +97,7 @@ def file_in(folder: Path) -> Path:
 
 
 def in_folders(folder: Path, prologue: str, snippets: Mapping[str, str], behind: Sequence[str] = ()) -> str:
-    """Code that runs each snippet, and what comes behind it, in a new folder of its name."""
+    """Code that runs each snippet, and the code after it, in a new folder of its name."""
     lines = [prologue, "import contextlib, os"]
     for name, snippet in snippets.items():
         (folder / name).mkdir()
@@ -152,7 +152,7 @@ tracing_server.load_session("session.pickle")
     state, tensorflow = done.stdout.splitlines()
     assert json.loads(state)["train"] == 2 * RUNS
     assert tensorflow == "False"
-    # What was only loaded is in the file it was loaded from.
+    # Loaded traces stay in their file.
     assert [file.name for file in folder.iterdir()] == ["session.pickle"]
     with tv.open_session(folder / "session.pickle") as session:
         assert len(session.traces) == 1

@@ -26,7 +26,7 @@ from tfvis_nb.reading.sources.unpacking import unpack
 
 v1 = tf.compat.v1
 
-# The examples of tfvis's README, their import changed; what it leaves out with dots is filled in before.
+# The examples of tfvis's README with changed imports; code that it omits with dots is added before.
 # Storing natively says `pickle.load` there, which cannot have been meant.
 PROLOGUE = """
 import tensorflow.compat.v1 as tf
@@ -241,7 +241,7 @@ def test_pickles_of_old_are_read(name: str, tmp_path: Path) -> None:
 
 
 def instructions(data: bytes) -> list[tuple[str, Any]]:
-    """What a pickle does; of the message the length alone, as maps have no order."""
+    """The operations of a pickle; only the length of the message, because maps have no order."""
     return [
         (code.name, len(given) if isinstance(given, bytes) else given)
         for code, given, _ in pickletools.genops(data)

@@ -61,7 +61,7 @@ def test_frames_are_those_of_every_thread() -> None:
     assert test_frames_are_those_of_every_thread.__code__ in codes
 
 
-def test_looking_at_running_threads_while_garbage_is_collected_is_safe() -> None:
+def test_threads_can_be_sampled_while_garbage_is_collected() -> None:
     looked = subprocess.run([sys.executable, "-c", RUNNING_ON], capture_output=True, text=True, check=False)
     assert (looked.returncode, looked.stdout.strip()) == (0, "looked"), looked.stderr
 

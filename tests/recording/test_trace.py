@@ -119,7 +119,7 @@ def test_one_trace_at_a_time(total: Any) -> None:
     assert len(t.steps) == 1
 
 
-def test_a_trace_in_a_suspended_coroutine_is_not_taken_for_a_left_over(total: Any) -> None:
+def test_a_trace_in_a_suspended_coroutine_stays_active(total: Any) -> None:
     async def traced() -> tv.RecordedTrace:
         with tv.trace() as t:
             await asyncio.sleep(0)

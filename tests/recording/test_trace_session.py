@@ -80,7 +80,7 @@ def test_orders(session: Any, path: Path) -> None:
         assert [traced(product), traced(loss), traced(loss)] == [False, True, False]
         recorded.trace_next()
         assert [traced(product), traced(product)] == [True, False]
-        recorded.trace_every(3, "loss")  # of which 3 have run
+        recorded.trace_every(3, "loss")  # including 3 that have run
         assert [traced(loss) for _ in range(6)] == [False, False, True, False, False, True]
         assert not traced(product)
         recorded.trace_all()

@@ -137,7 +137,7 @@ def test_it_is_served_by_https(
     assert says(caplog.text, "monitor_not_served")
 
 
-def test_an_address_that_cannot_be_served_leaves_the_training_alone(
+def test_an_unusable_address_does_not_stop_training(
     made: Callable[..., TracingServer], caplog: pytest.LogCaptureFixture, session: Any
 ) -> None:
     with caplog.at_level(logging.WARNING):

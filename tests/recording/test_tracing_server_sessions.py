@@ -56,7 +56,7 @@ server.close()
 """
 
 
-def test_what_was_only_loaded_leaves_no_file(path: Path) -> None:
+def test_loaded_sessions_create_no_file(path: Path) -> None:
     # In a process without JAX, whose threads may hold locks when a process is forked.
     run("-c", LOADED, path, DATA / "tftracer_session.pickle.gz", folder=path.parent)
     assert list(path.parent.glob("run*")) == []
@@ -120,7 +120,7 @@ def test_saved_and_loaded_sessions_keep_so_many_traces(
 @pytest.mark.parametrize(
     "content", [b"", b"SQLite format 3\0" * 9, b"<html>"], ids=["empty", "sqlite", "page"]
 )
-def test_what_is_no_session_is_not_loaded(
+def test_other_files_are_not_loaded_as_sessions(
     made: Callable[..., TracingServer], tmp_path: Path, content: bytes
 ) -> None:
     server = offline(made)

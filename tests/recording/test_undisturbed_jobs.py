@@ -91,9 +91,7 @@ def test_a_long_job_is_watched_and_killed(path: Path, kind: str, begins: str) ->
         take_in_counts(reopened)
 
 
-def test_a_folder_that_cannot_be_written_leaves_the_training_alone(
-    session: Any, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_read_only_folder_does_not_stop_training(session: Any, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.WARNING), tv.TraceSession("/proc/run.tfvis") as recorded:
         for _ in range(3):
             assert session.run("loss:0") == pytest.approx(32)

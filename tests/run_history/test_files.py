@@ -48,7 +48,7 @@ def test_two_processes_lose_no_run(folder: Path) -> None:
     assert {run.time_ns for run in read_all(folder)} == {*range(20), *range(100, 120)}
 
 
-def test_a_full_disk_leaves_the_file_as_it_was(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_does_not_change_the_file(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     keep(folder, run_of())
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
 
@@ -83,7 +83,7 @@ def test_damage_is_moved_aside_and_the_rest_is_kept(
 
 
 @pytest.mark.parametrize("kind", ["link", "pipe", "folder", "large", "of another cell"])
-def test_what_is_no_file_of_ours_is_moved_aside(folder: Path, tmp_path: Path, kind: str) -> None:
+def test_foreign_files_are_moved_aside(folder: Path, tmp_path: Path, kind: str) -> None:
     keep(folder, run_of())
     (path,) = folder.iterdir()
     path.unlink()

@@ -49,7 +49,7 @@ def steps(*durations: int, kernels: int = 2) -> tv.Trace:
     return tv.Trace(events.build({name: [row[name] for row in rows] for name in rows[0]}), title="steps")
 
 
-def test_a_summary_has_the_steps_without_a_first_one_that_is_set_apart() -> None:
+def test_a_summary_excludes_the_first_step() -> None:
     found = summary_of(steps(90_000, 1000, 1100, 1050), CELL)
     assert found is not None
     assert (found.steps, found.step_ns, found.first_ns) == (4, [1000, 1100, 1050], 90_000)

@@ -78,7 +78,7 @@ def command(server: MonitorServer, **words: Any) -> Answer:
 
 
 def raw(server: MonitorServer, data: bytes, *, most: int = 1 << 30) -> bytes:
-    """Send bytes as they are and return what comes until the server ends the connection, or is `most`."""
+    """Send bytes and return the answer, up to the end of the connection or `most` bytes."""
     with socket.create_connection(("127.0.0.1", server.port), timeout=TIMEOUT_S) as connection:
         received = b""
         try:
@@ -86,5 +86,5 @@ def raw(server: MonitorServer, data: bytes, *, most: int = 1 << 30) -> bytes:
             while len(received) < most and (piece := connection.recv(65536)):
                 received += piece
         except (ConnectionResetError, BrokenPipeError):
-            pass  # what it had not read is thrown away
+            pass  # unread data is discarded
         return received

@@ -1,4 +1,4 @@
-"""Clients that wish a server ill: many at a time, each of which comes again when its connection is closed."""
+"""Hostile clients of a server: many at a time, each reconnecting when its connection is closed."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def unread_answers(send: Send) -> None:
 
 
 async def no_http(send: Send) -> None:
-    """Send what is not a request."""
+    """Send bytes that are not a request."""
     while True:
         await send(b"\x16\x03\x01\x02\x00\x01\r\n\r\n")
         await asyncio.sleep(PACE_S)

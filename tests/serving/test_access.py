@@ -39,7 +39,7 @@ def enter(server: MonitorServer, **headers: str) -> Answer:
 
 
 def key_of(answer: Answer) -> str:
-    """What the page keeps in the browser to ask with."""
+    """The cookie of the page."""
     (key,) = re.findall(r'"tfvis-nb-key", "([\w-]{43})"', answer.body.decode())
     return str(key)
 
@@ -249,7 +249,7 @@ def test_everywhere_is_any_number_and_the_own_name(path: Path) -> None:
 @pytest.mark.parametrize(
     "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
 )
-def test_what_a_form_can_send_is_no_command(server: MonitorServer, kind: str) -> None:
+def test_requests_of_html_forms_are_no_commands(server: MonitorServer, kind: str) -> None:
     answer = ask(server, "/api/command", "POST", b'{"do": "trace_all"}', Content_Type=kind)
     assert answer.status == 415
     assert "application/json" in answer.error

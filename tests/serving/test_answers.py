@@ -135,7 +135,7 @@ def test_commands(server: MonitorServer, path: Path) -> None:
         {"do": "delete", "traces": [[1]]},
     ],
 )
-def test_what_is_no_command(server: MonitorServer, path: Path, words: dict[str, object]) -> None:
+def test_requests_without_a_command(server: MonitorServer, path: Path, words: dict[str, object]) -> None:
     answer = command(server, **words)
     assert answer.status == 400
     assert len(answer.error) < 400
@@ -144,7 +144,7 @@ def test_what_is_no_command(server: MonitorServer, path: Path, words: dict[str, 
     assert session.signatures[["requested", "rule"]].values.tolist() == [[0, ""]]
 
 
-def test_a_trace_is_what_the_exported_page_has(server: MonitorServer, path: Path) -> None:
+def test_a_trace_equals_the_exported_page(server: MonitorServer, path: Path) -> None:
     trace = compress_gaps(tv.open_session(path).read(1))
     for part, expected in (("drawn", drawn(trace, title="train, run 1")), ("details", details(trace))):
         answer = ask(server, f"/api/trace/1/{part}")
@@ -184,7 +184,7 @@ def test_a_page_is_downloaded_and_never_shown_here(server: MonitorServer) -> Non
 @pytest.mark.parametrize(
     "query", ["", "?format=", "?format=pkl", "?format=json&format=html", "?format=../x", "?" + "a&" * 200]
 )
-def test_what_is_no_format(server: MonitorServer, query: str) -> None:
+def test_unknown_formats(server: MonitorServer, query: str) -> None:
     answer = ask(server, f"/api/trace/1/download{query}")
     assert answer.status == 400
     assert says(answer.error, "no_such_format", formats=", ".join(trace_files.FORMATS))

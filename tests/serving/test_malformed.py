@@ -129,7 +129,7 @@ def test_wrong_methods(server: MonitorServer, method: str, place: str, allowed: 
         b'{"do": "\\ud800"}',
     ],
 )
-def test_what_is_no_command_in_json(server: MonitorServer, body: bytes) -> None:
+def test_json_without_a_command(server: MonitorServer, body: bytes) -> None:
     status, sentence = post(server, body)
     assert status == 400
     assert len(sentence) < 300
@@ -222,7 +222,7 @@ def test_headers_that_are_too_large(server: MonitorServer) -> None:
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(256)) + b"\r\n\r\n",
     ],
 )
-def test_what_is_no_request(server: MonitorServer, data: bytes) -> None:
+def test_bytes_that_are_no_request(server: MonitorServer, data: bytes) -> None:
     answer = raw(server, data, most=1)
     assert re.match(rb"HTTP/1\.1 4\d\d ", answer)
     assert b"200" not in answer

@@ -75,7 +75,7 @@ def test_encrypted(
         assert ask(server, "/api/state", context=context).status == 200
 
 
-def test_what_is_no_certificate(path: Path, tmp_path: Path, certificate: trustme.LeafCert) -> None:
+def test_files_that_are_no_certificate(path: Path, tmp_path: Path, certificate: trustme.LeafCert) -> None:
     key = written(tmp_path / "key.pem", certificate.private_key_pem)
     other = written(tmp_path / "other.pem", trustme.CA().issue_cert("localhost").private_key_pem)
     chain = written(tmp_path / "cert.pem", *certificate.cert_chain_pems)
@@ -131,7 +131,7 @@ def test_beginning_and_end(path: Path) -> None:
         assert ask(server, "/api/state").status == 200
 
 
-def test_who_is_interrupted_while_waiting_for_it_can_still_end_it(path: Path) -> None:
+def test_an_interrupted_wait_can_still_stop_the_server(path: Path) -> None:
     class Interruption(BaseException):
         pass
 

@@ -151,7 +151,7 @@ def test_annotation_adds_what_version_3_lacks(path: Path) -> None:
         assert len(session.read(1).annotations) == 1
 
 
-def test_recorded_file_of_version_3_stays_as_it_is(path: Path) -> None:
+def test_recorded_file_of_version_3_does_not_change(path: Path) -> None:
     crafted(path, *BEFORE_KEPT)
     code = (
         "import sys, tfvis_nb.session.file.writer as writer\n"

@@ -40,7 +40,7 @@ def test_commands(path: Path, session: tv.SavedSession) -> None:
     assert asked(session)["train"] == ("slower 3", 0)
     execute_command(session, {"do": "stop_tracing", "signature": None})
     assert asked(session) == {"all": ("", 0), "train": ("", 0)}
-    for _ in range(2):  # of which the second finds two of them deleted
+    for _ in range(2):  # the second finds two of them deleted
         execute_command(session, {"do": "delete", "traces": [1, 3]})
         assert session.traces.index.tolist() == [2]
     writer.close({})

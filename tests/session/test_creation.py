@@ -71,7 +71,7 @@ def test_a_session_is_made_where_files_cannot_be_linked(path: Path, monkeypatch:
     ],
     ids=["session", "ledger"],
 )
-def test_what_a_process_that_was_killed_left_unfinished_goes(path: Path, then: str, left: str) -> None:
+def test_unfinished_files_of_killed_processes_are_removed(path: Path, then: str, left: str) -> None:
     killed(path, then)
     assert any(name.startswith(left) for name in names(path.parent))
     other = path.with_name("run.tfvis.new")  # somebody's
@@ -82,7 +82,7 @@ def test_what_a_process_that_was_killed_left_unfinished_goes(path: Path, then: s
         assert session.traces["run"].tolist() == [1, 2, 3]
 
 
-def test_what_a_living_process_is_making_stays(path: Path) -> None:
+def test_unfinished_files_of_live_processes_stay(path: Path) -> None:
     filled(path)
     making = path.with_name("run.tfvis.new-" + "0" * 32)
     code = (
@@ -120,7 +120,7 @@ def test_nobody_waits_for_ever_for_who_is_making_a_file(path: Path, monkeypatch:
         assert len(session.traces) == 3
 
 
-def test_what_a_deleted_session_left_is_not_taken_for_the_new_ones(path: Path) -> None:
+def test_files_of_a_deleted_session_are_not_reused(path: Path) -> None:
     old = Writer(path, keep=None)
     for label in ("old", "older"):
         old.add_signature(Signature("session", label, label))

@@ -18,7 +18,7 @@ from tfvis_nb.session.file.writer import Writer
 
 @pytest.mark.parametrize("beside", sample(["-counts1", "-wal", "-shm"], ["-counts1"]))
 @pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
-def test_what_is_no_plain_file_is_not_opened(path: Path, beside: str, kind: str) -> None:
+def test_only_plain_files_are_opened(path: Path, beside: str, kind: str) -> None:
     crafted(path, UNENDED)
     file = path.with_name(path.name + beside)
     if kind == "pipe":

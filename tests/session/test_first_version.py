@@ -29,7 +29,7 @@ def old(tmp_path: Path) -> Path:
     return path
 
 
-def test_it_opens_without_what_it_does_not_know(old: Path, tmp_path: Path) -> None:
+def test_it_opens_without_unknown_tables(old: Path, tmp_path: Path) -> None:
     with tv.open_session(old) as session:
         assert session.traces["duration_ns"].tolist() == [5_000, 5_000]
         assert session.traces[["tracing_ns", "untraced_ns", "batch"]].isna().all(axis=None)

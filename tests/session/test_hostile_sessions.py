@@ -78,7 +78,7 @@ def test_a_file_with_other_tables_is_refused_and_not_written(path: Path, what: s
     assert [file.name for file in path.parent.iterdir()] == ["run.tfvis"]
 
 
-def test_a_connection_runs_nothing_of_a_file_whose_tables_nobody_compared(path: Path) -> None:
+def test_connections_run_no_code_of_unchecked_files(path: Path) -> None:
     crafted(path, *CRAFTED["a trigger"], "CREATE VIEW more AS SELECT abs(id) FROM traces")
     with closing(opened_for(path, "rw", 1.0)) as connection:
         before = connection.execute("SELECT count(*) FROM traces").fetchone()
@@ -169,7 +169,7 @@ def test_a_query_without_end_is_stopped(path: Path) -> None:
 
 NAMED = (tv.TraceFormatError, OSError, KeyError, sqlite3.OperationalError)
 
-"""What a damaged file may raise: that it is damaged, that it cannot be opened, that a trace is not there."""
+"""The errors allowed for a damaged file: damaged, cannot be opened, trace missing."""
 
 
 COMMANDS: tuple[dict[str, object], ...] = (
@@ -181,7 +181,7 @@ COMMANDS: tuple[dict[str, object], ...] = (
 
 
 def unnamed_errors(path: Path) -> list[str]:
-    """Ask a session for everything, whatever fails; return the errors that do not say what is wrong."""
+    """Read everything of a session despite errors; return the errors that do not name the fault."""
     session = tv.SavedSession(path)
     asked: dict[str, Callable[[], object]] = {
         **{name: functools.partial(getattr, session, name) for name in ("signatures", "processes", "traces")},
@@ -199,7 +199,7 @@ def unnamed_errors(path: Path) -> list[str]:
         except ValueError as error:
             if what not in map(str, COMMANDS):
                 unnamed.append(f"{what}: {error!r}")
-        except Exception as error:  # noqa: BLE001 - that is what is looked for
+        except Exception as error:  # noqa: BLE001 - any error is wanted
             unnamed.append(f"{what}: {error!r}")
     session.close()
     return unnamed

@@ -40,7 +40,7 @@ def test_ten_thousand_traces_take_no_more_than_ten(path: Path) -> None:
     assert disk_after < disk + 3_000_000
 
 
-def test_the_oldest_are_deleted_at_the_latest_when_orders_are_looked_for(path: Path) -> None:
+def test_looking_for_requests_deletes_the_oldest(path: Path) -> None:
     writer = Writer(path, keep=2)
     number, _ = writer.add_signature(Signature("session", "train"))
     with tv.open_session(path) as session:

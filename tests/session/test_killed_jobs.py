@@ -1,4 +1,4 @@
-"""The session of a killed job: reading leaves all its files as they are, and a writer takes them in."""
+"""The session of a killed job: reading changes none of its files, and a writer takes them in."""
 
 import hashlib
 import os
@@ -152,7 +152,7 @@ def test_job_takes_in_the_files_of_a_killed_one(path: Path) -> None:
         number, _ = writer.add_signature(Signature("session", "train"))
         assert session.signatures.loc[number, "runs"] == 41
         writer.close({})
-        # The reader has the file open; what it needs is in it.
+        # The reader has the file open, and all data is in it.
         assert path.with_name("run.tfvis-wal").stat().st_size == 0
     assert names(path.parent) == ["run.tfvis"]
     read_all_but_jobs = tv.open_session(path)

@@ -70,7 +70,7 @@ def test_mistakes_are_said(
         assert session.traces.index.tolist() == [1, 2, 3]
 
 
-def test_what_is_no_path() -> None:
+def test_values_that_are_no_path() -> None:
     with raises_id(TypeError, "path_no_path", value=3):
         tv.open_session(3)  # type: ignore[arg-type]
     with raises_id(ValueError, "path_no_path"):

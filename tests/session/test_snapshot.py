@@ -120,7 +120,7 @@ def test_a_process_that_records_twice_is_one(path: Path, session: tv.SavedSessio
     assert ended["end_ms"] >= session.processes["start"].astype("int64").iloc[1] / 1e6
 
 
-def test_what_is_read_again_is_what_has_changed(path: Path, session: tv.SavedSession) -> None:
+def test_only_changed_tables_are_read_again(path: Path, session: tv.SavedSession) -> None:
     watch = SessionWatch(session)
     writer = Writer(path, keep=None)
 
@@ -206,7 +206,7 @@ def test_orders_are_for_the_file_that_is_there(path: Path) -> None:
     session.close()
 
 
-def test_a_session_stays_where_it_was_opened(
+def test_a_session_keeps_the_folder_it_was_opened_in(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writer = Writer(path, keep=None)

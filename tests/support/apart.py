@@ -12,7 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import ptars  # noqa: F401 - so that what it takes is not counted as what a file takes
+import ptars  # noqa: F401 - so that its memory does not count as a file's
 import pyarrow.compute  # noqa: F401
 
 import tfvis_nb as tv
@@ -21,7 +21,7 @@ _CONTEXT = multiprocessing.get_context("forkserver")
 
 
 class Done(NamedTuple):
-    """What a process returned, or the traceback of what it raised; its peak memory in bytes and its work.
+    """The result of a process, or the traceback of its error; its peak memory in bytes and its work.
 
     `cpu_s` is the processor time of the work, on which other processes have little influence.
     """

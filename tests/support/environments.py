@@ -20,7 +20,7 @@ _READY = "ready"
 def environment(name: str, wanted: Sequence[str], base: str = sys.executable) -> Path:
     """Return the folder with the commands of an environment, made by the Python `base` unless it is there.
 
-    It is made anew when what is wanted, or the Python, has changed; the one before is removed.
+    It is made again when the requirements or the Python change; the previous one is removed.
     """
     version = subprocess.run([base, "-VV"], capture_output=True, text=True, check=True).stdout
 
@@ -33,12 +33,12 @@ def environment(name: str, wanted: Sequence[str], base: str = sys.executable) ->
 
 
 def run(python: Path, *arguments: str, cwd: Path = ROOT) -> str:
-    """Run Python with this checkout's package; return what it printed.
+    """Run Python with this checkout's package; return its output.
 
     Raises
     ------
     AssertionError
-        If it fails, with all that it said.
+        If it fails, with its whole output.
     """
     # Neither the environment of the tests nor a GPU, which an older TensorFlow does not know.
     environment = {
@@ -66,7 +66,7 @@ def npm_packages(*wanted: str) -> Path:
 
 
 def kept(name: str, wanted: Sequence[str], make: Callable[[Path], None]) -> Path:
-    """Return a folder of this checkout that `make` fills, unless it did so before for what is wanted."""
+    """Return a folder of this checkout; call `make` to fill it unless it did so for equal requirements."""
     key = hashlib.sha256(json.dumps(wanted).encode()).hexdigest()[:12]
     home = KEPT / f"{name}-{key}"
     KEPT.mkdir(exist_ok=True)

@@ -33,7 +33,7 @@ def examples(count: int) -> int:
 
 
 def sample(cases: Iterable[Any], kept: Collection[Any]) -> list[ParameterSet]:
-    """Return parameters for a test of cases that are much alike; all but those that are kept are thorough."""
+    """Return parameters for a test of similar cases; all but the kept ones are thorough."""
     given = [*cases]
     assert set(kept) <= set(given)
     return [

@@ -26,7 +26,7 @@ def of_ranks(trace: tv.Trace) -> pd.DataFrame:
 
 
 def same_rows(one: pd.DataFrame, other: pd.DataFrame) -> bool:
-    """Return whether tables have the same rows: those that begin together may come in any order."""
+    """Return whether tables have the same rows; rows with equal starts may come in any order."""
     ordered = [
         table.astype(object).sort_values(["start_ns", "task", "name", "detail"], ignore_index=True)
         for table in (one, other)

@@ -53,7 +53,7 @@ def kill_in_the_middle(bucket: Path, dataset: Path, after: int, *address: str) -
 
 
 def digests(dataset: Path) -> dict[str, str]:
-    """Return what is in each file of a dataset, by a hash."""
+    """Return a hash of each file of a dataset."""
     return {
         path.relative_to(dataset).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(dataset.rglob("*"))

@@ -24,7 +24,7 @@ LABELS = {"session": "total", "keras": "train small"}
 
 @dataclass(frozen=True)
 class Killed:
-    """What jobs had finished when they were killed, and what the file has of it."""
+    """The finished runs of killed jobs, and the runs in the file."""
 
     finished: int
     counted: int
@@ -33,7 +33,7 @@ class Killed:
 
 
 def killed(path: Path, kind: str, seed: int) -> Killed:
-    """Run jobs into a new session, kill them, and look at what is there."""
+    """Run jobs into a new session, kill them, and read the file."""
     what, jobs, keep = KINDS[kind]
     command = ("-m", "tests.recording.killed_job", path, what, str(keep))
     said = [path.with_name(f"said{number}") for number in range(jobs)]

@@ -70,7 +70,7 @@ def any_trace(rows: list[dict[str, Any]]) -> Trace:
 
 
 def built(rows: list[dict[str, Any]]) -> Trace:
-    """A trace of rows with what they have; a kind, an op's lane and its CPU unless said otherwise."""
+    """A trace of rows; kind, lane and device default to those of an op on the CPU."""
     rows = sorted(rows, key=lambda row: (row["start_ns"], -row["duration_ns"]))
     defaults = {
         "kind": "op",

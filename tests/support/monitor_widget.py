@@ -11,7 +11,7 @@ import tfvis_nb as tv
 
 
 class Recorded(tv.MonitorWidget):
-    """Keeps what it sends to the front end."""
+    """Keeps the messages to the front end."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self.sent: list[tuple[Any, list[bytes]]] = []
@@ -21,7 +21,7 @@ class Recorded(tv.MonitorWidget):
         self.sent.append((content, list(buffers or [])))
 
     def ask(self, kind: str, **content: Any) -> tuple[Any, list[bytes]]:
-        """What the widget answers to a message."""
+        """The widget's answer to a message."""
         before = len(self.sent)
         self._answer(self, {"kind": kind, "id": "7", **content}, [])
         (answer,) = self.sent[before:]

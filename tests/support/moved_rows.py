@@ -47,6 +47,6 @@ def trace_of(rows: list[Row]) -> Trace:
 
 
 def moves(trace: Trace) -> list[Row]:
-    """Return the rows of ``trace.transfers`` as dictionaries, None for what is not known."""
+    """Return the rows of ``trace.transfers`` as dictionaries, with None for unknown values."""
     rows: list[dict[Any, Any]] = trace.transfers.to_dict("records")
     return [{str(name): None if pd.isna(value) else value for name, value in row.items()} for row in rows]

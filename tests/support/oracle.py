@@ -63,7 +63,7 @@ def read(steps: list[Any]) -> tuple[list[Row], int, int]:
 
 
 def nested(rows: list[Row]) -> list[Row]:
-    """Return what the nested columns of some events must say."""
+    """Return the expected nested columns of some events."""
     found = [_nested(row) for row in rows]
     for name in (
         "referenced",

@@ -8,7 +8,7 @@ from typing import Any
 
 
 def where(device: str) -> tuple[str, str, str, str, str, int]:
-    """Return family, task, device, lane, what the lane holds, GPU number."""
+    """Return family, task, device, lane, content of the lane, GPU number."""
     if match := re.fullmatch(
         r"(?i)/gpu:(\d+) \(.*\)/context#(\d+)/(?:stream#(\d+)|null stream)(?::(\w+))?", device
     ):

@@ -9,7 +9,7 @@ from tfvis_nb import TracingServer
 
 
 def asked(server: TracingServer, path: str, command: dict[str, Any] | None = None) -> Any:
-    """What the page of a server answers."""
+    """The answers of a server's page."""
     assert server.url is not None
     address, _, token = server.url.partition("?token=")
     headers = {"Authorization": f"token {token}", "Content-Type": "application/json"}

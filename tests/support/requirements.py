@@ -26,7 +26,7 @@ def of_extra(extra: str) -> list[str]:
 
 
 def without_gpus(wanted: list[str]) -> list[str]:
-    """Return requirements with the smaller build of TensorFlow, where there is one."""
+    """Return requirements with the smaller build of TensorFlow, if it exists."""
     if platform.system() == "Linux" and platform.machine() == "x86_64":
         return [one.replace("tensorflow==", "tensorflow-cpu==") for one in wanted]
     return wanted

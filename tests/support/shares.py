@@ -54,12 +54,12 @@ def left_to_others(path: Path, config: pytest.Config, worker: dict[str, Any]) ->
 
 
 class Shares(LoadScopeScheduling):
-    """Keeps together tests of what is seen in JupyterLab, on other pages, computed, shown, recorded, and run.
+    """Keeps together tests of JupyterLab, other pages, analyses, displays, recording, and processes.
 
-    These take longest and begin first, so that none is left at the end for one process alone. Each shares
-    what takes long: JupyterLab and a kernel, a page, real traces with their tables, or a process that has
+    These take longest and start first, so that none is left at the end for one process alone. Each shares
+    something slow: JupyterLab and a kernel, a page, real traces with their tables, or a process that has
     TensorFlow.
-    Every other module of tests goes to whichever process is free. Not by pytest-xdist's own groups: those
+    Every other module of tests goes to any free process. pytest-xdist's own groups cannot do it: the groups
     of 3.8 are lost under pytest 9.2.
     """
 
@@ -86,7 +86,7 @@ class Shares(LoadScopeScheduling):
             self._reschedule(node)
 
     def add_node_collection(self, node: WorkerController, collection: Sequence[str]) -> None:
-        """Note what a process has found."""
+        """Record the tests that a process collected."""
         self.registered_collections[node] = list(collection)
 
     def _assign_work_unit(self, node: WorkerController) -> None:

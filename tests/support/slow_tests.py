@@ -1,4 +1,4 @@
-"""Which tests `make check` leaves out: those that take longer than `LIMIT_S`, as measured and listed."""
+"""The tests that `make check` leaves out: the listed ones, measured at more than `LIMIT_S`."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def slow_tests() -> frozenset[str]:
 
 
 def name_without_parameters(nodeid: str) -> str:
-    """Return what the list calls a test."""
+    """Return the name of a test in the list."""
     return nodeid.partition("[")[0]
 
 
 def measured(known: Iterable[str], seconds: Mapping[str, list[float]]) -> list[str]:
-    """Return the list of slow tests after some were measured; the others stay what they were."""
+    """Return the list of slow tests after some were measured; the others do not change."""
     slow = {test for test, times in seconds.items() if mean(times) > LIMIT_S}
     return sorted({*known} - {*seconds} | slow)
 
@@ -59,7 +59,7 @@ class Measuring:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
-        """Measure a test with what it needs first and leaves behind."""
+        """Measure a test with its setup and teardown."""
         before, self._apart = _processor_s(), 0.0
         result = yield
         own = _processor_s() - before - self._apart

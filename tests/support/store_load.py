@@ -1,7 +1,7 @@
 """Processes that write a session while others read it, and a check that everything is stored.
 
-``python -m tests.support.store_load write|read PATH ROUNDS SECONDS`` is one of them: it prints what it did as
-JSON, and fails at the first thing that is not as it should be. Those who write go on until all
+``python -m tests.support.store_load write|read PATH ROUNDS SECONDS`` is one of them: it prints its results as
+JSON, and fails at the first fault. Writers continue until all
 others have ended: then every request can be met, however slow the machine is.
 """
 
@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 
 @dataclass(frozen=True)
 class Done:
-    """What all did together.
+    """The totals of all processes.
 
     Attributes
     ----------
@@ -40,11 +40,11 @@ class Done:
     reads
         How many traces were read while others were written.
     damaged
-        How many traces in the file are not what was written.
+        How many traces in the file differ from the written ones.
     whole
-        Whether SQLite finds nothing wrong with the file, and all that is summed up in it is right.
+        Whether SQLite finds no fault in the file, and all its sums are right.
     failures
-        What the processes that failed said, such as that the file was locked.
+        The output of failed processes, such as that the file was locked.
     megabytes
         The size of the file at the end.
     """

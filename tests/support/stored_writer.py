@@ -30,12 +30,12 @@ def write(path: Path, going: Callable[[], bool]) -> tuple[int, int]:
     Parameters
     ----------
     going
-        Whether to go on; what is asked for by then is done.
+        Whether to continue; pending requests are still served.
 
     Returns
     -------
     int, int
-        How many traces, and how many of them were asked for.
+        How many traces, and how many of them were requested.
     """
     writer = Writer(path, keep=None)
     signatures = []
@@ -78,4 +78,4 @@ def patiently(write: Callable[[], Result]) -> Result:
 
 if __name__ == "__main__":
     until = time.monotonic() + float(sys.argv[2])
-    print(write(Path(sys.argv[1]), lambda: time.monotonic() < until)[0])  # noqa: T201 - what the test reads
+    print(write(Path(sys.argv[1]), lambda: time.monotonic() < until)[0])  # noqa: T201 - read by the test

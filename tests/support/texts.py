@@ -53,7 +53,7 @@ class _Anything(str):
 def pattern_of(key: str, /, **figures: Any) -> str:
     """Return a pattern for the text with this id and these figures; any other figure matches everything.
 
-    For what a user sees of a text where its id is lost: the output of a process, a log, a page.
+    For displayed texts without their id: the output of a process, a log, a page.
     """
     assert {*figures} <= {*fields(key)}, key
     words = Text(key, **({name: _Anything() for name in fields(key)} | figures))

@@ -1,7 +1,7 @@
 """Processes that start with TensorFlow imported, because importing it is slow.
 
-``python -m tests.support.with_tensorflow`` imports it and is forked for each process that is started. What is
-forked runs its module or its code as Python would, to the end of the interpreter.
+``python -m tests.support.with_tensorflow`` imports it and is forked for each started process. A
+fork runs its module or its code as Python would, to the end of the interpreter.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ LOG_LEVEL = {"TF_CPP_MIN_LOG_LEVEL": "3"}
 
 
 class Started:
-    """A process that was started: as much of `subprocess.Popen` as is used.
+    """A started process, with the used part of the interface of `subprocess.Popen`.
 
     Parameters
     ----------
     words
-        What follows ``python`` in a command line: ``-m`` and a module, or ``-c`` and code; its arguments.
+        The arguments of ``python``: ``-m`` and a module, or ``-c`` and code; then its own arguments.
     cwd
-        Where it runs; by default the folder of the repository, from which modules of the tests are imported.
+        Its working directory; by default the repository, so that modules of the tests can be imported.
     output, errors
         The files to which it prints; nowhere by default.
     environment
-        Variables beside those of this process; TensorFlow has read its own before.
+        Variables in addition to this process's; TensorFlow has already read its own.
     """
 
     def __init__(
@@ -80,7 +80,7 @@ class Started:
 
 
 def run(*words: str | Path, folder: Path, cwd: Path = ROOT) -> tuple[str, str]:
-    """Run a process and return what it printed, as output and as errors, by way of files in a folder.
+    """Run a process and return its standard output and errors, through files in a folder.
 
     Raises
     ------
@@ -144,7 +144,7 @@ def _ended(pid: int) -> int | None:
 
 
 def _serve() -> dict[str, Any]:
-    """Answer questions until there are no more; in a process that was forked, return what it is to be."""
+    """Serve requests until there are no more; in a forked process, return its task."""
     answers = os.dup(1)
     # What libraries print is no answer, and no process that was forked is to read the next question.
     os.dup2(2, 1)

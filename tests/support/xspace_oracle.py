@@ -224,7 +224,7 @@ def _gpu(row: Row, stats: dict[str, Any]) -> None:
 
 
 def _name_eager_ops(rows: list[Row]) -> None:
-    """Make ops of what is run eagerly and is not a function, where no row of that op lies inside."""
+    """Make ops of eager executions that are no functions and contain no row of that op."""
     for row in rows:
         op = row["_name"].removeprefix("EagerLocalExecute: ")
         if not row["_thread"] or op == row["_name"] or not re.fullmatch("_?[A-Z][A-Za-z0-9_>]*", op):
@@ -309,7 +309,7 @@ def _give_steps(rows: list[Row]) -> None:
 
 
 def _within(seed: Row) -> list[Row]:
-    """Return an event, those that lie in it, and those of the work that a thread takes up with it."""
+    """Return an event, the events inside it, and the events of the work that a thread takes up with it."""
     thread, place = seed["_on"], seed["_place"]
     end = seed["start_ns"] + seed["duration_ns"]
     last = place + 1

@@ -191,7 +191,7 @@ def test_two_files_can_be_laid_together() -> None:
     }
 
 
-def test_counters_are_what_the_allocators_recorded() -> None:
+def test_counters_equal_the_allocators_records() -> None:
     trace = real_trace(DATA / "local_mlp_step1.pb")
     assert trace.nested is not None
     changes: dict[str, list[tuple[int, int]]] = {}

@@ -48,7 +48,7 @@ def key(device: str, bar: dict[str, Any]) -> tuple[Any, ...]:
 def by_tensorflow(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], list[tuple[str, set[str]]]]:
     """The bars and arrows of TensorFlow's own timeline.py, without the lanes that repeat others.
 
-    A bar has its device; an arrow the node that it comes from and the nodes that start where it ends.
+    A bar has its device; an arrow its source node and the nodes that start at its end.
     """
     from tensorflow.core.protobuf import config_pb2
     from tensorflow.python.client.timeline import Timeline

@@ -78,7 +78,7 @@ def save_on_a_full_disk(save: str, path: Path) -> None:
 
 
 @pytest.mark.parametrize("save", ["to_html", "to_chrome_trace", "to_parquet"])
-def test_what_was_there_stays_if_writing_fails(save: str, tmp_path: Path) -> None:
+def test_existing_files_stay_if_writing_fails(save: str, tmp_path: Path) -> None:
     there = tmp_path / "there.html"
     there.write_text("kept")
     assert apart(save_on_a_full_disk, save, there).raised == ""
