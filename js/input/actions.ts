@@ -155,7 +155,7 @@ export class Actions extends Annotating {
     else this.copy(addressOfView(this.store));
   }
 
-  /** Copy the names of the selected events, a line each; false where there are none, or text is selected. */
+  /** Copy the names of the selected events, a line each; false without any, or if text is selected. */
   copySelected(): boolean {
     const { selection, drawn } = this.store;
     if (`${getSelection() ?? ""}` || !selection || !("events" in selection) || selection.events.length === 0)
@@ -177,13 +177,13 @@ export class Actions extends Annotating {
       });
   }
 
-  /** Zoom to what a lane has. */
+  /** Zoom to the events of a lane. */
   showLane({ lane }: LaneItem): void {
     const { start, end } = this.store.derived.folded(lane);
     this.show({ start: start[0], end: Math.max(end[end.length - 1], start[0] + 10) });
   }
 
-  /** Fold the lane or group under the pointer, else the lane of what is selected; or unfold it. */
+  /** Fold the lane or group under the pointer, else the lane of the selection; or unfold it. */
   fold(): void {
     const { store } = this;
     const lane = store.selected === null ? store.range?.lanes?.[0] : store.drawn.lane[store.selected];

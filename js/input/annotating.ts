@@ -28,7 +28,7 @@ export class Annotating extends Navigation {
     store.setPanel({ panelOpen: true, ...asked });
   }
 
-  /** Name and comment what is selected, measured or pointed at. */
+  /** Name and comment the selection, the measured interval or the time at the pointer. */
   annotate(): void {
     const draft = draftOf(this.store);
     // A cell of a fleet's page shows its timeline for a while only.

@@ -20,7 +20,7 @@ export interface Command {
   typed?: Record<string, Run>;
   /** The same with Ctrl or Cmd held, by the character; false leaves the key to the browser. */
   controlled?: Record<string, (actions: Actions, isTyping: boolean) => boolean>;
-  /** Keys that act for as long as they are held, by `event.code`: +1 zooms in or pans right, -1 the other way. */
+  /** Keys that act while they are held, by `event.code`: +1 zooms in or pans right, -1 the other way. */
   hold?: Record<string, { zoom: number; pan: number }>;
 }
 

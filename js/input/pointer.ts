@@ -59,7 +59,7 @@ export class Pointer {
     return { x: event.clientX - box.left, y: event.clientY - box.top };
   }
 
-  /** The event at a position in the lanes (CSS px from their left and top); null where there is none. */
+  /** The event at a position in the lanes (CSS px from their left and top); null without one. */
   eventAt(x: number, y: number): number | null {
     return this.#hit(x, y)?.id ?? null;
   }
@@ -197,7 +197,7 @@ export class Pointer {
     store.select({ events: others.length < selection.events.length ? others : [hit.id, ...others] });
   }
 
-  /** The idle stretch of a device at a position in its lanes; null where there is none or it is selected
+  /** The idle gap of a device at a position in its lanes; null without one, or if it is selected
    * already. */
   #idle(x: number, y: number): Selection | null {
     const { store } = this;
@@ -222,7 +222,7 @@ export class Pointer {
     if (event.detail === 1) this.#target = this.#rangeAt(this.#place(event));
   }
 
-  /** The time of the bar at a position; null where there is none. */
+  /** The time of the bar at a position; null without one. */
   #rangeAt({ x, y }: { x: number; y: number }): Viewport | null {
     const { store } = this;
     const bar = barAt(store, x, y);

@@ -9,7 +9,7 @@ import type { OwnBars } from "../model/wire/own_tracks";
 import type { Store } from "../state/store";
 import type { Tensor } from "../state/tensors";
 
-/** The buffer at a position in the lanes (CSS px), and how many share its pixel; null where there is none. */
+/** The buffer at a position in the lanes (CSS px), and how many share its pixel; null without one. */
 export function tensorAt(store: Store, x: number, y: number): (Tensor & { count: number }) | null {
   const item = itemAt(store.arrangement, y + store.scroll)?.item;
   if (item?.type !== "tensors") return null;
@@ -38,7 +38,7 @@ function hitIn(store: Store, row: Row, x: number): { id: number; count: number }
   return hitRow(row, store.derived.levels(row), timeAt(store.viewport, x, store.width), nsPerPixel, 3);
 }
 
-/** Select the op that allocated a buffer; false where it is not in the trace. */
+/** Select the op that allocated a buffer; false if it is not in the trace. */
 export function selectMaker(store: Store, { track, at }: Tensor): boolean {
   if (!track.events[at]) return false;
   store.select(null);

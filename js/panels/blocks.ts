@@ -24,11 +24,11 @@ export interface TableBlock {
   cannot_say: string;
   columns: TableColumn[];
   rows: Cell[][];
-  /** For each row where it is, where it is somewhere. */
+  /** Timeline target of each row; null if it has none. */
   zoom: (Zoom | null)[];
-  /** How many rows there are, of which `rows` are the first. */
+  /** The total number of rows; `rows` are the first. */
   total: number;
-  /** The column with what the timeline can light: op types, nodes or scopes; null without one. */
+  /** The column with names that the timeline can highlight: op types, nodes or scopes; null without one. */
   light: number | null;
   /** The column whose figures have bars, relative to the largest, and the colours of these: names of the palette, empty for a row without. */
   bar: number | null;
@@ -133,7 +133,7 @@ export type Block =
   | OverviewBlock
   | WhatIfBlock;
 
-/** A tab has one part or several, of which one is shown. */
+/** A tab has one part, or several with one shown at a time. */
 export interface PartName {
   tab: string;
   title: string;

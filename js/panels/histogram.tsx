@@ -1,4 +1,4 @@
-/** How long the events of a row took: small bars in its cell, each of which selects its events. */
+/** The durations of a row's events: small bars in its cell that select their events. */
 
 import { useState } from "preact/hooks";
 import type { LinkMessage } from "../host/channel";

@@ -1,4 +1,4 @@
-/** The contents of a dashboard's tabs as a Jupyter kernel's model holds them; it pushes them as they are computed. */
+/** The contents of a dashboard's tabs as a Jupyter kernel's model holds them; it pushes each one when it is computed. */
 
 import type { AnyModel } from "@anywidget/types";
 import { ViewTraits } from "../host/anywidget";

@@ -40,7 +40,7 @@ describe("rowsOfStep", () => {
     expect(rowsOfStep(block(2, 0, 1), 7).marked).toBe(-1);
   });
 
-  it("leaves tables without steps as they are", () => {
+  it("keeps tables without steps", () => {
     const { rows } = block(0, 0, 1);
     expect(rowsOfStep({ columns: columns.slice(0, 1), rows, note: "" }, 0).shown).toEqual([0, 1, 2]);
   });

@@ -36,7 +36,7 @@ export function rowsOfStep(
   return { shown: all.filter((index) => steps[index] === step), marked: -1 };
 }
 
-/** The text below a table of which `shown` rows are shown. */
+/** The text below a table that shows `shown` rows. */
 export function rowsNote({ rows, note }: Rows, shown: number, step: number | null): string {
   if (shown === rows.length || step === null) return note;
   const part = `${formatCount(shown)} ${shown === 1 ? "is" : "are"} ${stepText(step)}.`;

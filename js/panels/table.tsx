@@ -145,7 +145,7 @@ function Rows({ block, shown, marked, publish }: RowsProps) {
                         )}
                       </Hinted>
                     ) : at === 0 && hints[index] ? (
-                      // A button, so that the focus can come to what it means.
+                      // A button, so that its explanation can get the focus.
                       <Hinted hint={hints[index]}>
                         {(hint) => (
                           <button type="button" class="hinted" aria-describedby={hint}>

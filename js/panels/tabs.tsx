@@ -1,4 +1,4 @@
-/** Tabs, each of an overview, charts, tables or findings, that come as they are computed. */
+/** Tabs of overviews, charts, tables or findings, each shown once it is computed. */
 
 import { useEffect, useReducer, useState } from "preact/hooks";
 import { Chart } from "../charts/chart";
@@ -21,7 +21,7 @@ export interface Shown {
   step: number | null;
   /** Whether a range of time is selected. */
   isRange: boolean;
-  /** Returns the events in it; null where they are not known. */
+  /** Returns the events in it; null if unknown. */
   inRange: (() => ArrayLike<number>) | null;
   /** The events selected there, by id. */
   events: readonly number[];
@@ -216,7 +216,7 @@ function OneBlock({ host, block, lines, isShown, step, inRange, events, publish 
   if (block.kind === "chart") return <Chart host={host} block={block} isShown={isShown} />;
   if (block.kind === "table") return <TableOf {...{ block, step, publish }} />;
   if (block.kind === "what_if") {
-    // Nobody predicts in an exported page: the table after it has what was predicted.
+    // An exported page cannot predict: the table after it has the stored predictions.
     if (OWNS_PAGE || !canPredict(host)) return null;
     return <WhatIf block={block} host={host} />;
   }

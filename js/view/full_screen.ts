@@ -1,6 +1,6 @@
 /** Fills the screen with a timeline, which the browser allows after a click or a key alone, and not in every frame. */
 
-/** `root` in its shadow root; the element around it fills the screen because its width decides what has room.
+/** `root` in its shadow root; the element around it fills the screen because its width decides the layout.
  * */
 export async function toggleFullScreen(root: HTMLElement): Promise<void> {
   const shadow = root.getRootNode() as ShadowRoot;

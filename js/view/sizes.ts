@@ -23,7 +23,7 @@ const SIDE_PART = 0.27;
  * would be left. The style sheet has it too.
  */
 const NARROW_PX = 840;
-/** Details of what is selected make a widget with lower lanes so high (CSS px); what is longer scrolls. */
+/** Details of a selection make a widget with lower lanes so high (CSS px); longer details scroll. */
 const MOST_DETAILS_PX = 480;
 
 /** The height (CSS px) at which all lanes that are shown are in sight; `root` holds the timeline. */
@@ -101,7 +101,7 @@ export function fitHeight(root: HTMLElement, store: Store): void {
 /** What details, a graph and code add to the height of a timeline (CSS px). */
 class OpenedHeight {
   now = 0;
-  /** Details that get shorter leave the widget as high as it is: what is below it would jump. */
+  /** Shorter details do not shrink the widget: the cells below would jump. */
   #details = 0;
 
   constructor(
@@ -109,7 +109,7 @@ class OpenedHeight {
     readonly store: Store,
   ) {}
 
-  /** What is open beyond a height of `lanes` with the bars around them. */
+  /** The height of open panes, beyond `lanes` and the bars around them. */
   beyond(lanes: number): number {
     const { root, store } = this;
     const details = root.querySelector<HTMLElement>(".details");
@@ -125,7 +125,7 @@ class OpenedHeight {
   }
 }
 
-/** Traces of which the browser holds parts have no rows of folded lanes. */
+/** Partly loaded traces have no rows of folded lanes. */
 function useRoom(store: Store, height: number): void {
   if (!store.drawn.merged?.sparse) store.lanes.useRoom(store.arrangement, height);
 }
@@ -192,7 +192,7 @@ export function bindSizes(root: HTMLElement, main: HTMLElement, find: FindPart, 
 }
 
 /**
- * Leaves what is below a page's timeline the room that its lanes do not need, until the user moves the
+ * Gives the part below a page's timeline the room that its lanes do not need, until the user moves the
  * splitter under it.
  */
 export function shrinkToLanes(pane: HTMLElement, splitter: HTMLElement, store: Store, most: number): void {

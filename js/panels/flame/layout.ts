@@ -9,7 +9,7 @@ export interface Box {
   row: number;
   x: number;
   width: number;
-  /** How many frames it stands for, of which `frame` is the first; none of them has boxes below. */
+  /** The number of frames it stands for; `frame` is the first. None of them has boxes below. */
   merged: number;
 }
 

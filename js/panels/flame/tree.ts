@@ -11,7 +11,7 @@ export interface FlameGraph {
   parents: number[];
   /** Names of the palette; empty for a frame without events of its own. */
   colours: string[];
-  /** Times of frames by step; a single part without a step where they are not known by step. */
+  /** Times of frames by step; a single part without a step if unknown by step. */
   parts: Part[];
 }
 
@@ -108,7 +108,7 @@ export function topDown(
   return added(frames[0]);
 }
 
-/** The same time by where it was spent: under the root each label that has time of its own, in it its callers. */
+/** The same time bottom-up: under the root each label with self time, and below it its callers. */
 export function bottomUp(root: Frame): Frame {
   const inverted = frame("", "", "", null);
   const known = new Map<string, Frame>();
@@ -144,7 +144,7 @@ export function eventsIn(root: Frame): number[] {
   return within(root).flatMap(({ events }) => events);
 }
 
-/** Frames whose label holds a text, and what they take together: a frame in another one counts once. */
+/** Frames whose label contains a text, and their total time: a frame inside another one counts once. */
 export function search(root: Frame, text: string): { found: Set<Frame>; total: number } {
   const found = new Set<Frame>();
   let total = 0;

@@ -15,7 +15,7 @@ export class Latest<Question, Answer> {
     readonly show: (question: Question, answer: Answer | null, reason: string) => void,
   ) {}
 
-  /** Ask this in place of what has not been asked yet; null asks nothing, and what was asked is not shown. */
+  /** Replace the pending request; null removes it, and drops the answer to the current one. */
   put(question: Question | null): void {
     this.#waiting = question;
     this.#isDropped ||= question === null;

@@ -155,7 +155,7 @@ function keptOf(choices: WhatIfBlock["choices"], kept: Change | null | undefined
   return { ...kept, how: firstOf(choice, kept.how).how };
 }
 
-/** The first name of a subject, changed as the one before where it can be. */
+/** The first name of a subject, with the previous change if it applies. */
 function firstOf(choice: WhatIfBlock["choices"][number], how: Change["how"] = 1): Change {
   const { subject, names } = choice;
   const isKnown = typeof how === "number" || choice.how.some(([way]) => way === how);

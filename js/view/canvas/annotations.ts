@@ -1,4 +1,4 @@
-/** What annotations are about, in the picture: lines at times (one for those that share a flag), edges of ranges, outlines of events. */
+/** Draws the targets of annotations: lines at times (one per flag), edges of ranges, outlines of events. */
 
 import { type Annotation, NEAR_PX, placeFlags } from "../../model/annotations";
 import { entryOfEvent } from "../../model/lod/merged";

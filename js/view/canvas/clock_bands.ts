@@ -27,7 +27,7 @@ export function drawClockBands(surface: Surface, store: Store, tokens: Tokens, c
   context.globalAlpha = 1;
 }
 
-/** The clock of what is drawn in a lane, or in the header of a folded group. */
+/** The clock of a lane's events, or of a folded group's. */
 function clockOf(item: Item, lanes: readonly Lane[]): Clock | null {
   if (item.type === "lane") return lanes[item.lane].clock ?? null;
   return item.type === "group" && item.collapsed ? commonClock(item.lanes.map((id) => lanes[id])) : null;

@@ -22,7 +22,7 @@ export function drawPath(surface: Surface, store: Store, tokens: Tokens): void {
   let at = firstAbove(end, viewport.start);
   for (; at < start.length && start[at] < viewport.end; ) {
     const top = event[at] < 0 || kind[at] >= waiting.runs ? null : store.placement.top(event[at]);
-    // Nothing leads from one step's path to the next one's, nor to what is folded away.
+    // No arrow leads from one step's path to the next one's, or to folded lanes.
     if (start[at] !== end[at - 1]) isDown = false;
     if (top !== null) {
       // Under the names on the bars.

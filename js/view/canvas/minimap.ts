@@ -10,7 +10,7 @@ const DOUBLE_CLICK_MS = 500;
 
 export class Minimap {
   readonly #surface;
-  /** Numbers what is done here, and when it began last. */
+  /** Numbers the tasks here, with the start of the last one. */
   #gesture = 0;
   #began = Number.NEGATIVE_INFINITY;
   readonly #brush = document.createElement("div");

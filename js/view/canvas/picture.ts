@@ -37,7 +37,7 @@ interface Part extends Pictured {
   steps: HTMLElement | null;
   strip: number;
   head: ReturnType<typeof placeHead>;
-  /** Of what the lanes show, the height at the foot that is left out. */
+  /** The height at the bottom of the lanes that is left out. */
   cut: number;
   width: number;
 }
@@ -119,7 +119,7 @@ function measured(pen: CanvasRenderingContext2D, { root, store }: Pictured, want
   const names = Math.min(frame.width - store.width, Math.ceil(width * NAMES_PART));
   if (width - names < LEAST_LANES)
     throw new Error(`${Math.ceil(width)} px has no room for the lanes' names; choose a larger width`);
-  // Laid out anew for this width; nobody sees it before it is as it was. On the screen steps are wider: details are below them.
+  // Lay out at the export width; restored before the next paint. On the screen steps are wider: details are below them.
   const steps = stepsOf(root);
   steps?.style.setProperty("width", `${width}px`);
   if (wanted !== null) for (const part of [main, steps]) part?.style.setProperty(LABELS, `${names}px`);

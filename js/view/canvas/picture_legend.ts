@@ -1,4 +1,4 @@
-/** The legend of a picture: what the colours stand for, in as many lines as it needs. */
+/** The legend of a picture: the meaning of the colours, in as many lines as it needs. */
 
 import { withoutControls } from "../../model/format/bidi";
 import type { Store } from "../../state/store";
@@ -10,10 +10,10 @@ export const MARGIN = 12;
 const SWATCH = 10;
 export const GAP = 16;
 
-/** One entry of the legend, and where it stands. */
+/** One entry of the legend, and its position. */
 export interface Placed {
   label: string;
-  /** Null for what waits, which is hatched; empty for what is predicted, which is dashed. */
+  /** Null for waiting, which is hatched; empty for predicted times, which are dashed. */
   css: string | null;
   x: number;
   line: number;

@@ -10,7 +10,7 @@ const NAMES = ["b", ".context", "small"].map((each) => `.labels ${each}`).join()
 /** Left of a name above the lanes, and right of it (CSS px). */
 const CORNER_PAD = 10;
 
-/** The text in an element without what is for screen readers, one pixel wide, and what has no room. */
+/** The visible text in an element, without text for screen readers (one pixel wide) and clipped text. */
 function shownText(element: HTMLElement): string {
   const isShown = (node: Node) => !(node instanceof HTMLElement) || node.getBoundingClientRect().width > 1;
   const parts = [...element.childNodes].filter(isShown);
@@ -45,7 +45,7 @@ export function drawLabels(
   }
 }
 
-/** The names of what is above the lanes: the text before the controls. */
+/** The names of the rows above the lanes: the text before the controls. */
 export function drawCorners(pen: CanvasRenderingContext2D, parent: HTMLElement): void {
   const frame = parent.getBoundingClientRect();
   for (const corner of parent.querySelectorAll<HTMLElement>(".corner")) {
@@ -76,7 +76,7 @@ export function drawFlags(
     const width = isFlag
       ? Math.min(flag.scrollWidth, at(next - frame.left) - left)
       : at(box.right - frame.left) - left;
-    // The name of what is at the end stands before it.
+    // The name of the last element precedes it.
     const x = Math.max(Math.min(left, most - width), 0);
     pen.fillStyle = own.backgroundColor;
     pen.fillRect(x, y, width, box.height);

@@ -1,4 +1,4 @@
-/** What a picture is drawn on: a canvas for a PNG, or an SVG. */
+/** The target of a picture: a canvas for a PNG, or an SVG. */
 
 import { asContext, fitSurface, makeSurface, type Surface } from "./surface";
 import { escaped, SvgPen } from "./svg_pen";
@@ -14,7 +14,7 @@ const RATIO = 2;
 
 export interface Paper {
   pen: CanvasRenderingContext2D;
-  /** Set the size (CSS px); what was set of the pen before is lost. */
+  /** Set the size (CSS px), which resets the pen. */
   begin(width: number, height: number): void;
   /** Draw a part of the picture at (x, y), as on a canvas of its own. */
   layer(x: number, y: number, width: number, height: number, draw: (surface: Surface) => void): void;

@@ -17,7 +17,7 @@ function picture(levels: number[], top: number, height: number, lines: number): 
   );
 }
 
-it("fills each column from the base line as high as it is busy", () => {
+it("fills each column from the base line up to its busy share", () => {
   expect(picture([15, 0, 3, 9], 1, 5, 7)).toEqual(["....", "#.--", "#.--", "#.-#", "#.-#", "#.##", "...."]);
 });
 

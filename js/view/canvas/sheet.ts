@@ -1,4 +1,4 @@
-/** What the bars are drawn on: pixels, or an SVG. Places are in CSS pixels. */
+/** The target of the bars: pixels, or an SVG. Positions are in CSS pixels. */
 
 import type { Tokens } from "../../ui/theme";
 import type { Surface } from "./surface";

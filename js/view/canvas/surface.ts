@@ -1,4 +1,4 @@
-/** What is drawn on: a canvas with the size of its box in device pixels, or a part of an SVG. */
+/** The drawing surface: a canvas with the size of its box in device pixels, or a part of an SVG. */
 
 import { SvgPath, SvgPen } from "./svg_pen";
 
@@ -17,7 +17,7 @@ export interface CanvasSurface extends Surface {
   readonly element: HTMLCanvasElement;
 }
 
-/** The pen of an SVG as what the drawing code takes. */
+/** The pen of an SVG as a 2D context for the drawing code. */
 export const asContext = (pen: SvgPen) => pen as unknown as CanvasRenderingContext2D;
 
 /** The pen of an SVG, null if a surface is a canvas. */

@@ -1,4 +1,4 @@
-/** A 2D context that writes SVG instead of painting pixels: it has what the drawing code here calls of one. */
+/** A 2D context that writes SVG instead of painting pixels, with only the members that the drawing code uses. */
 
 const FONT = /^(?:(\w+) )?([\d.]+)px (.*)$/;
 
@@ -57,7 +57,7 @@ export class SvgPen extends SvgPath {
     super();
   }
 
-  /** What was drawn, as SVG elements. */
+  /** The drawing as SVG elements. */
   get text(): string {
     this.#flush();
     return this.#parts.join("") + "</g>".repeat(this.#open);
@@ -129,7 +129,7 @@ export class SvgPen extends SvgPath {
     this.#add(`<svg ${place}>${pen.text}</svg>`);
   }
 
-  /** A tile that fills what it is the style of. */
+  /** A tile that fills the shapes with its style. */
   pattern(size: number, draw: (pen: SvgPen) => void): string {
     const pen = new SvgPen(this.patterns);
     draw(pen);
@@ -177,7 +177,7 @@ export class SvgPen extends SvgPath {
 
 const MARKUP: Record<string, string> = { "<": "&lt;", ">": "&gt;", "&": "&amp;", '"': "&quot;" };
 
-/** A text without what has a meaning in XML, or no place in it. */
+/** A text with XML's special characters escaped, and invalid ones removed. */
 export function escaped(text: string): string {
   return text
     .replaceAll(/[^\t\n\r\x20-\ud7ff\ue000-\ufffd\u{10000}-\u{10ffff}]/gu, "\ufffd")

@@ -31,7 +31,7 @@ export class SvgSheet implements Sheet {
       const { ratio } = this.surface;
       path.rect(from / ratio, top + height - tall, (to - from) / ratio, tall);
     };
-    // A faint bar behind those that are not full, whatever their levels.
+    // A faint bar behind all bars that are not full.
     eachRun(
       codes,
       (code) => (code >> 8 < FULL_LEVEL ? code & 255 : null),

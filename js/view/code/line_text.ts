@@ -24,7 +24,7 @@ export function placeLabel({ file, line }: Place): string {
   return `${isolated(shortName(file))}${line ? `:${line}` : ""}`;
 }
 
-/** The time on devices, or on the host where there is none there, and its share of all events'. */
+/** The time on devices, or else on the host, and its share of all events'. */
 export function shareText({ device, host }: Totals, whole: Totals): string {
   return device
     ? `${formatDuration(device)}, ${formatPercent(device / whole.device)}`

@@ -37,7 +37,7 @@ export function Source({ file, texts, timed, longest, current, look, choose, clo
     if (top < box.scrollTop || top + element.offsetHeight > box.scrollTop + box.clientHeight)
       box.scrollTop = top - box.clientHeight / 2;
   }, [file, at]);
-  // The keys are for what was just opened.
+  // Keys act on the newly opened pane.
   useEffect(() => option(at)?.focus({ preventScroll: true }), []);
   const go = (line: number | undefined) => {
     if (line === undefined) return;

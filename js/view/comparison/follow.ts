@@ -1,10 +1,10 @@
-/** Applies what the shared toolbar sets in one of two timelines to the other as well. */
+/** Applies the shared toolbar's settings of one timeline to the other as well. */
 
 import type { Store } from "../../state/store";
 
 /**
- * Have each search for what the other one searches for, and the lower one show the lanes of the upper
- * one's filter in its order; selection, view and sizes go over their link.
+ * Share the search in both directions, and give the lower timeline the lane filter of the upper
+ * one in its order; selection, view and sizes go over their link.
  */
 export function followEachOther(stores: readonly Store[]): void {
   const [upper, ...lower] = stores;

@@ -15,7 +15,7 @@ export function AnnotationEditor({ store, actions }: { store: Store; actions: Ac
   const [text, setText] = useState(draft.text);
   const [isDeleted, setDeleted] = useState(false);
   const field = useRef<HTMLInputElement>(null);
-  // At once: what is typed next is meant for it, and would else be keys of the lanes.
+  // At once: the next keys are meant for it, and would otherwise act on the lanes.
   useLayoutEffect(() => {
     field.current?.focus();
     field.current?.scrollIntoView({ block: "nearest" });

@@ -31,7 +31,7 @@ export function arrivalFacts({ store, actions, id }: EventProps): Fact[] {
   ];
 }
 
-/** The row of the same collective on the rank that came last; null where it is not at hand. */
+/** The row of the same collective on the last rank; null if it is not loaded. */
 function lastArrived(store: Store, id: number, task: string): number | null {
   if (HAS_KERNEL && store.remote) return null;
   const { drawn } = store;

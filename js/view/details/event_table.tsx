@@ -1,5 +1,5 @@
 /**
- * Events as a table: the longest or the best first, sorted by any column; a line above it has what they have in common.
+ * Events as a table: the longest or the best first, sorted by any column; a line above it has their common values.
  */
 
 import { useEffect, useState } from "preact/hooks";
@@ -23,7 +23,7 @@ interface EventTableProps {
   store: Store;
   title: string;
   events: readonly Found[];
-  /** How many there are, of which `events` may be the longest. */
+  /** The total number; `events` may hold only the longest. */
   count: number;
   /** Sum of the durations of all, and how long at least one of them runs (ns). */
   total: number;

@@ -139,7 +139,7 @@ function worked(store: Store, rows: RangeStatistics["rows"]): RangeStatistics["r
   return others.length > 0 ? others : rows;
 }
 
-/** What the figures rest on: clocks, the cost of tracing, what was not recorded, and repairs while reading. */
+/** The basis of the figures: clocks, the cost of tracing, missing data, and repairs while reading. */
 function Certainty({ store }: { store: Store }) {
   const facts = [...(store.details?.overview?.certainty ?? []), ...store.drawn.notes];
   const section = useRef<HTMLElement>(null);

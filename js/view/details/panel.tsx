@@ -1,4 +1,4 @@
-/** The panel at the right: one event, a range of time, what a search has found, or the whole step. */
+/** The panel at the right: one event, a time range, a search result, or the whole step. */
 
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Actions } from "../../input/actions";

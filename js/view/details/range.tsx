@@ -1,4 +1,4 @@
-/** Several selected events, and a selected range of time, of which a table below the lanes has the events. */
+/** Several selected events, or a selected time range, whose events are in a table below the lanes. */
 
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";

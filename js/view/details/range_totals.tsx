@@ -24,14 +24,14 @@ function once<Made>(store: Store, of: unknown[], make: () => Made): Made {
   return known.made as Made;
 }
 
-/** The line of the user's own code that an event belongs to; "" where none is known. */
+/** The line of the user's own code that an event belongs to; "" if unknown. */
 export function lineOf(store: Store, id: number): string {
   const frame = store.details?.ownFrame(id);
   return frame?.line ? `${frame.file.name}:${frame.line}` : "";
 }
 
 /**
- * Sums over a range; null while they are requested, or where they are not. Made again only when the question
+ * Sums over a range; null until they arrive, or if not requested. Computed again only when the question
  * changes.
  */
 export function useStatistics(

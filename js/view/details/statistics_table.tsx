@@ -111,7 +111,7 @@ export function StatisticsTable({ store, actions, rows, most, by = "op", isFull 
   );
 }
 
-/** The duration of an event where it is one of a row's; else null. */
+/** The duration of an event if it belongs to a row; else null. */
 function durationIn(store: Store, row: StatisticsRow, by: By, id: number | null): number | null {
   const { drawn } = store;
   if (id === null || drawn.category[id] !== row.category) return null;

@@ -29,7 +29,7 @@ export function lengthText({ track, at }: Tensor): string {
   return track.outlives(at) ? "not freed" : formatDuration(track.lengths[at] * track.unit);
 }
 
-/** Its allocated bytes, and those that its op requested where they read differently. */
+/** Its allocated bytes, and the bytes requested by its op if the texts differ. */
 export function sizeText({ track, at }: Tensor): string {
   const [allocated, requested] = [0, track.excess[at]].map((excess) => formatBytes(track.sizes[at] - excess));
   return requested === allocated ? allocated : `${allocated} (${requested} requested)`;
@@ -62,7 +62,7 @@ export function partText(store: Store, tensor: Tensor): string {
   return output ? `output ${output.slot}` : role;
 }
 
-/** The names of the other outputs that it was handed on to, as far as they are here. */
+/** The names of the other outputs that took over its buffer, if loaded. */
 export function aliasNames(store: Store, { track, at }: Tensor): string[] {
   return track.aliases(at).flatMap(({ event, slot }) => {
     const heir = entryOfEvent(store.run, event);

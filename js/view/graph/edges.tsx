@@ -14,7 +14,7 @@ const LINE_PX = 14;
 const FEW = 30;
 
 /**
- * The bytes that moved: on the edge into a transfer or copy, and where none of `edges` leads into it on those that
+ * The moved bytes: on the edge into a transfer or copy, or if none of `edges` leads into it, on the edges that
  * lead away; "" on others.
  */
 export function edgeLabel(

@@ -129,7 +129,7 @@ function sizeOf({ width, height }: Size, scale = 1) {
   return { width: `${Math.floor(width * scale)}px`, height: `${Math.floor(height * scale)}px` };
 }
 
-/** Where an element is in what a box scrolls. */
+/** The position of an element in the scrolled content of a box. */
 function spanIn(box: HTMLElement, element: HTMLElement) {
   const [outer, { left, top, width, height }] = [
     box.getBoundingClientRect(),

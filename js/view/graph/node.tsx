@@ -126,7 +126,7 @@ function pointAt(store: Store, id: number, at: PointerEvent): void {
   store.setHover({ id, count: 1, x: at.clientX - box.left, y: at.clientY - box.top, isInGraph: true }, null);
 }
 
-/** The first text that fits into `room` (CSS px); the last one without its middle where none does. */
+/** The first text that fits into `room` (CSS px); else the last one without its middle. */
 function fitted(texts: readonly string[], room: number, widthOf: (text: string) => number): string {
   const plain = texts.map(withoutControls);
   // Long names are not measured: they do not fit.

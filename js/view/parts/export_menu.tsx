@@ -1,4 +1,4 @@
-/** Exports of the timeline: the picture, the selected rows, and what the host can make. */
+/** Exports of the timeline: the picture, the selected rows, and the host's formats. */
 
 import { useRef, useState } from "preact/hooks";
 import type { ExportFormat } from "../../host/host";
@@ -13,11 +13,11 @@ import { type Pictured, pictureOf } from "../canvas/picture";
 interface ExportMenuProps {
   store: Store;
   root: HTMLElement;
-  /** What a picture has, if that is more than this timeline, and the sentence above. */
+  /** The content of a picture, if more than this timeline, and the sentence above. */
   pictured?: () => { timelines: readonly Pictured[]; headline: string };
 }
 
-/** What was typed last, for all timelines of the page. */
+/** The last typed text, for all timelines of the page. */
 let pictureWidth = "";
 
 export function ExportMenu({ store, root, pictured }: ExportMenuProps) {
@@ -36,7 +36,7 @@ export function ExportMenu({ store, root, pictured }: ExportMenuProps) {
     const all: [label: string, suffix: string, run: () => Promise<void>][] = [
       ["Picture of this view", ".png", picture("png")],
       ["Picture as vectors", ".svg", picture("svg")],
-      // Only the host knows all rows of a trace of which the browser holds parts.
+      // Only the host has all rows if the browser holds parts of a trace.
       [
         "Rows of the selection",
         ".csv",
@@ -48,7 +48,7 @@ export function ExportMenu({ store, root, pictured }: ExportMenuProps) {
     return all;
   };
   const run = (suffix: string, action: () => Promise<void>, close: () => void) => {
-    // The browser shows what is wrong at the field, and goes there.
+    // The browser shows the fault at the field, and focuses it.
     field.current?.setCustomValidity([".png", ".svg"].includes(suffix) ? whyNoWidth(width) : "");
     if (!field.current?.reportValidity()) return;
     close();

@@ -29,7 +29,7 @@ export function FoldLane({ store, item, called, top }: FoldLaneProps) {
   );
 }
 
-/** After the name of what is folded: how many rows it has. */
+/** The number of rows, after the name of a folded lane. */
 export function Depth({ item }: { item: LaneItem | BarsItem }) {
   return item.folded ? (
     <small class="depth" title={`${item.depth} rows`}>

@@ -71,7 +71,7 @@ export function Help({ store }: { store: Store }) {
   );
 }
 
-/** What has the focus, in whatever view of the page. */
+/** The focused element, in any view of the page. */
 function focused(): HTMLElement | null {
   let at = document.activeElement;
   while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;

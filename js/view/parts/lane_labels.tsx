@@ -1,4 +1,4 @@
-/** The column at the left: groups that fold, lanes that can be pinned and hidden. Only what is in view is in the DOM. */
+/** The column at the left: groups that fold, lanes that can be pinned and hidden. Only visible labels are in the DOM. */
 
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Actions } from "../../input/actions";

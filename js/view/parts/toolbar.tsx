@@ -127,7 +127,7 @@ function StepSelect({ store }: { store: Store }) {
   );
 }
 
-/** Its label comes last: where there is no room it is what is cut. */
+/** Its label comes last, so that it is cut first. */
 function choiceText(step: Step): string {
   const label = step.label && isolated(step.label);
   return [stepName({ ...step, label: "" }), formatDuration(step.end - step.start), label]

@@ -100,7 +100,7 @@ function EventTip({ store, hover: { id } }: { store: Store; hover: Hover }) {
   const label = details?.label(id) ?? "";
   const inputs = inputsIn(label);
   const producers = details?.inputs(id) ?? [];
-  /** Such as " float (32, 10)": what the producer of an input recorded. */
+  /** Such as " float (32, 10)": the type and shape that the producer of an input recorded. */
   const kindOf = (input: string) => {
     const [name, slot = 0] = input.split(":");
     const producer = producers.find(({ event }) => nameOf(drawn, event) === name);
