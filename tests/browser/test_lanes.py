@@ -82,6 +82,10 @@ def test_the_late_task_is_in_sight(exported: OpenExported, page: Page, tmp_path:
     timeline = exported(trace.to_html(tmp_path / "page.html")).wait()
     expect(lane_group(timeline, "worker 8")).to_be_in_viewport()
     expect(lane_group(timeline, "worker 0")).not_to_be_in_viewport()
+    hint = timeline.host.get_by_role("button", name=re.compile(r"↑ \d above"))
+    hint.click()
+    expect(lane_group(timeline, "worker 0")).to_be_in_viewport()
+    expect(hint).to_have_count(0)
 
 
 def lane_group(timeline: Timeline, name: str) -> Locator:

@@ -154,7 +154,10 @@ function LaneName({ label }: { label: string }) {
 
 /** Above the labels: which lanes are shown. */
 export function LaneFilter({ store, actions }: { store: Store; actions: Actions }) {
+  const isAbove = ({ type, y }: { type: string; y: number }) => type === "lane" && y < store.scroll;
+  const above = () => store.arrangement.items.filter(isAbove).length;
   useTopics(store, ["layout"]);
+  useTopics(store, ["viewport"], above);
   const filter = store.host.get("lane_filter");
   // Two that are compared have one for both.
   const isLower = HAS_PANELS && store.host.pair?.side === 1;
@@ -189,6 +192,11 @@ export function LaneFilter({ store, actions }: { store: Store; actions: Actions 
           <svg width="12" height="10" viewBox="0 0 12 10" aria-hidden="true">
             <path d="M0 1.5h12M0 5h8M0 8.5h4" fill="none" stroke="currentColor" stroke-width="1.6" />
           </svg>
+        </button>
+      )}
+      {!isLower && above() > 0 && (
+        <button type="button" title="Scroll to the first lane" onClick={() => store.scrollTo(0)}>
+          ↑ {above()} above
         </button>
       )}
       {store.lanes.hidden.size > 0 && (
