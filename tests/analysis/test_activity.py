@@ -80,7 +80,7 @@ def test_one_event(kind: str, op: str, device: str, lane: str, expected: str) ->
     assert named(Trace(events.build({"start_ns": [0], "duration_ns": [1], **columns}))) == [expected]
 
 
-def test_an_executor_launches_where_there_is_something_to_launch_on() -> None:
+def test_an_executor_launches_only_with_a_device() -> None:
     columns = {
         "kind": ["host", "kernel", "host"],
         "op": ["ExecutorState::Process", "MatMul", "ExecutorState::Process"],
@@ -91,7 +91,7 @@ def test_an_executor_launches_where_there_is_something_to_launch_on() -> None:
     assert named(Trace(table)) == ["launch", "device_compute", "runtime"]
 
 
-def test_rows_of_host_threads_that_repeat_ops_are_nothing_of_their_own() -> None:
+def test_repeated_rows_of_host_threads_have_no_activity() -> None:
     columns = {
         "kind": ["op", "host", "host", "host"],
         "op": ["MatMul", "MatMul", "MatMul", "Session"],
@@ -115,7 +115,7 @@ def test_a_token_of_synchronised_workers_is_no_input() -> None:
     assert named(Trace(table)) == ["none", "none", "input"]
 
 
-def test_what_a_step_is_called_by_only_marks_it() -> None:
+def test_markers_of_steps_are_no_activity() -> None:
     columns = {"kind": ["host"] * 4, "name": ["my step", "my step 2", "other", "my step"]}
     table = events.build({"start_ns": range(4), "duration_ns": [1] * 4, "step": [0, 0, 0, -1], **columns})
     assert named(Trace(table, step_labels={0: "my step 7"})) == ["none", "runtime", "runtime", "runtime"]
@@ -143,7 +143,7 @@ LOOSE = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 30)), max_size=5)
 
 
 @given(st.lists(STEP, max_size=4, unique_by=lambda step: step[0]), LOOSE)
-def test_each_moment_of_the_pipeline_counts_to_the_last_step_that_had_begun(
+def test_pipeline_work_counts_to_the_last_started_step(
     steps: list[tuple[int, int]], loose: list[tuple[int, int]]
 ) -> None:
     steps = sorted(steps)

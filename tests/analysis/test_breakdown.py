@@ -63,7 +63,7 @@ def expected(trace: Trace) -> dict[tuple[int, str, str], list[int]]:
 
 
 def shares(table: pd.DataFrame) -> dict[tuple[int, str, str], list[int]]:
-    """Return the same of a breakdown: what is idle or not known is none."""
+    """Return the same of a breakdown; idle and unknown time count as none."""
     names = [f"{name}_ns" for name in ACTIVITIES[1:]]
     found = {}
     for row in table.to_dict("records"):
@@ -171,7 +171,7 @@ def test_rows_are_in_order_and_dtypes_are_those_said() -> None:
     assert why_not(activity_times(Trace(events.build({}, rows=0)))).id == "no_steps"
 
 
-def test_what_a_gpu_did_is_not_known_without_its_rows() -> None:
+def test_the_parts_of_a_gpu_are_unknown_without_its_rows() -> None:
     """SOFTWARE_TRACE records the ops of a GPU, not its kernels."""
     rows = [
         {"start_ns": 0, "duration_ns": 60, "kind": "op", "task": TASK, "device": GPU, "op": "MatMul"},
@@ -213,7 +213,7 @@ def test_a_step_of_many_small_kernels_is_bound_by_launching_them(shared: Path) -
 
 
 @pytest.mark.collection("h200/jax_train_gpu.xplane.pb")
-def test_copies_of_no_step_count_to_the_one_in_whose_time_they_ran(shared: Path) -> None:
+def test_copies_outside_steps_count_to_the_step_at_their_time(shared: Path) -> None:
     trace = real_trace(shared / "h200/jax_train_gpu.xplane.pb")
     copies = trace.events[trace.events["kind"] == "memcpy"]
     assert len(copies) == 35

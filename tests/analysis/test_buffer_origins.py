@@ -31,7 +31,7 @@ def step(stacks: bool = True) -> Trace:
 
 
 def profile() -> Trace:
-    """An op of a profile, and what it allocated: a buffer within it, and one on a thread without a stack."""
+    """An op of a profile, and its buffers: one inside it, and one on a thread without a stack."""
     columns = {
         "start_ns": [10, 12, 14],
         "duration_ns": [9, 0, 0],

@@ -237,7 +237,7 @@ def test_the_headline_has_the_interval_of_typical_steps(
     assert found.shown == is_shown
 
 
-def test_the_headline_names_what_is_compared_and_what_changed() -> None:
+def test_the_headline_names_the_sides_and_the_change() -> None:
     trace = ops(20, 20, 60)
     for both in ((trace, ops(20, 20, 60)), (ops(20), ops(20))):
         assert comparison_headline(*both) == [Text("comparison_with_itself")]

@@ -1,4 +1,4 @@
-"""What is said of two recordings, and what of their code: runs, separated steps, loops and known spreads."""
+"""Statements about two recordings, and about their code: runs, separated steps, loops and known spreads."""
 
 from __future__ import annotations
 

@@ -156,7 +156,7 @@ def test_but_not_when_it_takes_copies() -> None:
     assert set(found(trace)) == {"x"}
 
 
-def test_what_is_over_before_the_first_kernel_or_begins_after_the_last() -> None:
+def test_ops_before_the_first_or_after_the_last_kernel() -> None:
     trace = trace_of(
         kernel(10, 5, "first"),
         kernel(100, 50, "last"),
@@ -296,7 +296,7 @@ def test_copies_of_a_loop_belong_to_their_iteration(shared: Path) -> None:
         ("gpu_tf218_function.xplane.pb.xz", "no_op_devices"),
     ],
 )
-def test_what_it_cannot_say(data: Path, name: str, reason: str) -> None:
+def test_unavailable_cases(data: Path, name: str, reason: str) -> None:
     assert why_not(cpu_ops_between_kernels(real_trace(data / name))).id == reason
 
 

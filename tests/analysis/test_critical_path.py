@@ -192,7 +192,7 @@ def test_steps_that_are_not_there() -> None:
     assert not path_events(loose).any()
 
 
-def test_what_the_small_traces_wait_for() -> None:
+def test_waits_of_the_small_traces() -> None:
     mlp = path_lengths(real_trace(DATA / "gpu_tf221_mlp.pb.xz"))
     assert mlp["category"].iloc[0] == "launch"
     assert mlp["share"].iloc[0] > 0.6

@@ -91,7 +91,7 @@ def test_a_copy_lies_between_producer_and_consumer() -> None:
     assert edges(found) == [(0, 1, "transfer"), (1, 2, "transfer"), (0, 3, "data")]
 
 
-def test_an_input_that_an_op_of_the_gpu_wants_in_host_memory_comes_by_its_copy() -> None:
+def test_host_memory_inputs_of_gpu_ops_come_by_copy() -> None:
     copy = {"tensor": "a", "kind": "memcpy", "device": GPU, "source": GPU, "destination": CPU}
     found = trace_of(
         {"detail": "a = Const()", "device": GPU},
@@ -102,7 +102,7 @@ def test_an_input_that_an_op_of_the_gpu_wants_in_host_memory_comes_by_its_copy()
     assert edges(found) == [(0, 1, "transfer"), (1, 2, "transfer"), (0, 3, "data")]
 
 
-def test_every_copy_of_a_tensor_to_the_host_has_a_producer_and_consumers(data: Path) -> None:
+def test_copies_to_the_host_have_producers_and_consumers(data: Path) -> None:
     trace = real_trace(data / "gpu_tf221_mixed.pb.xz")
     copies = trace.events.index[
         (trace.events["op"] == "MemcpyD2H") & (trace.events["tensor"] != "")

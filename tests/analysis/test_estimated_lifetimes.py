@@ -1,4 +1,4 @@
-"""Lifetimes where none were recorded: from the outputs of ops and what read them."""
+"""Lifetimes of traces without recorded ones: from the outputs of ops and their readers."""
 
 from __future__ import annotations
 

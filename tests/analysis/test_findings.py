@@ -95,7 +95,7 @@ def _copied(start: int) -> tv.Trace:
     return tv.Trace(table)
 
 
-def test_an_op_that_reads_a_result_on_the_host_is_told_but_not_one_that_is_fetched() -> None:
+def test_host_reads_are_reported_but_fetches_are_not() -> None:
     assert "cpu ops" in findings(_copied(30))["kind"].tolist()
     assert "cpu ops" not in findings(_copied(60))["kind"].tolist()
 

@@ -103,7 +103,7 @@ def test_parallel_calls_are_advised_where_python_does_not_run(op: str) -> None:
     assert ("With 8 at once" in found["how"]) != is_python
 
 
-def test_a_stage_of_the_input_pipeline_without_an_op_is_named_by_its_name() -> None:
+def test_a_pipeline_stage_without_an_op_is_named_by_its_name() -> None:
     lane = {"kind": "host", "op": "", "lane": "tf_data_iterator_get_next/1"}
     rows: list[dict[str, Any]] = [
         {
@@ -158,7 +158,7 @@ def test_the_slowest_op_of_a_real_input_pipeline_is_named() -> None:
     assert figures["buffer"] == {"stage": "MapAndBatch", "empty": 8, "calls": 8}
 
 
-def test_the_stage_that_limits_a_pipeline_and_the_buffer_that_ran_empty(data: Path) -> None:
+def test_the_limiting_stage_and_the_empty_buffer_are_named(data: Path) -> None:
     found = findings(real_trace(data / "cpu_tf215_input.xplane.pb.xz")).set_index("id")
     figures = found["figures"]["input_bound.all"]
     bottleneck = figures["bottleneck"]
@@ -215,7 +215,7 @@ def test_what_only_the_first_step_waits_for_is_told_of_it() -> None:
     assert "first_step" not in set(brief["id"])
 
 
-def test_a_first_step_that_is_set_apart_does_not_hide_what_the_others_wait_for() -> None:
+def test_a_first_step_does_not_hide_the_waits_of_the_others() -> None:
     slow, usual = 900_000_000, 80_000_000
     trace = _input_trace([slow, *[usual] * 4], 20_000_000)
     found = trace.findings.set_index("id")
@@ -253,7 +253,7 @@ def test_a_loop_that_waits_for_input_between_its_steps_is_told() -> None:
     assert (quick["level"], quick["figures"]["input_ns"]) == ("observation", 5_000_000)
 
 
-def test_an_op_that_a_function_of_the_pipeline_runs_is_its_slowest_stage(data: Path) -> None:
+def test_an_op_in_a_pipeline_function_is_the_slowest_stage(data: Path) -> None:
     """The function of ParallelMap runs on threads of the executor, outside any step."""
     found = findings(real_trace(data / "tf2_host.trace.json")).set_index("id").loc["input_bound.one"]
     assert found["figures"]["slowest_stage"]["op"] == "GatherV2"
@@ -268,7 +268,7 @@ def test_an_op_that_a_function_of_the_pipeline_runs_is_its_slowest_stage(data: P
         (["Root", "Root::Prefetch", "Root::Prefetch::MemoryCache", "Prefetch::ParallelMapV2"], set()),
     ],
 )
-def test_advice_names_what_the_pipeline_lacks(stages: list[str], advised: set[str]) -> None:
+def test_advice_names_the_missing_stage_of_a_pipeline(stages: list[str], advised: set[str]) -> None:
     count = len(stages)
     columns = {"start_ns": list(range(count)), "duration_ns": [1] * count, "kind": ["host"] * count}
     trace = tv.Trace(events.build(columns | {"op": [f"Iterator::{stage}" for stage in stages]}))

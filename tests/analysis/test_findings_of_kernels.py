@@ -55,7 +55,7 @@ def test_collectives_are_no_small_kernels() -> None:
     assert finding["figures"]["ops"] == ["Mul"]  # type: ignore[index]
 
 
-def test_small_kernels_lose_the_time_of_the_processors_without_a_block() -> None:
+def test_small_kernels_lose_the_time_of_idle_processors() -> None:
     trace = trace_of(
         (0, 200, "Mul", gemm(25)),
         (300, 200, "Sub", gemm(75)),
@@ -173,7 +173,7 @@ def test_a_kernel_that_other_streams_wait_for() -> None:
     figures = finding["figures"]
     assert isinstance(figures, dict)
     assert (figures["name"], figures["streams"], figures["runs"], figures["waves"]) == ("wall", 2, 1, None)
-    # While another kernel runs as well, the wall is not what is waited for.
+    # While another kernel also runs, nothing waits for the small kernel.
     (less,) = found(of_streams(*WALL, ("stream:3", "next to it", 200, 280, 0)), "serial kernel")
     assert less["lost_ns"] == 50 + 20
 

@@ -1,4 +1,4 @@
-"""Findings of slow steps: those with more to do, and those that take longer for the same."""
+"""Findings of slow steps: steps with more work, and steps that take longer for the same work."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _steps(durations: list[int], work: list[int]) -> tv.Trace:
     return tv.Trace(table)
 
 
-def test_steps_with_more_to_do_are_told_apart_from_those_that_take_longer() -> None:
+def test_steps_with_more_work_differ_from_slower_steps() -> None:
     trace = _steps([1000] * 6 + [2000, 1000, 3000, 1000], [600] * 6 + [1200, 600, 600, 600])
     table = findings(trace)
     slow = table[table["kind"] == "slow steps"]
@@ -63,7 +63,7 @@ def test_a_label_with_another_number_is_named(label: str, *, named: bool) -> Non
 
 @pytest.mark.thorough
 @pytest.mark.collection("h200/mlp_60steps.tar.xz")
-def test_of_steps_with_more_to_do_the_slowest_has_a_cause_of_its_own() -> None:
+def test_the_slowest_step_with_more_work_has_its_own_cause() -> None:
     table = findings(read_h200(["mlp_60steps.tar.xz"])).set_index("id")
     figures = table["figures"]["slow_steps.more_work"]
     assert (figures["steps"], figures["step"], figures["stalls"]) == ([13, 33, 53], 13, True)
@@ -74,7 +74,7 @@ def test_of_steps_with_more_to_do_the_slowest_has_a_cause_of_its_own() -> None:
     assert figures["h2d_bytes"] == [524_304, 4_194_320, 4_194_320]
 
 
-def test_copies_point_to_a_larger_batch_only_if_each_slow_step_has_more_of_them() -> None:
+def test_more_copies_in_each_slow_step_mean_a_larger_batch() -> None:
     trace = _steps([1000] * 6 + [2000, 1000, 2000, 1000], [600] * 6 + [1200, 600, 1200, 600])
     size = [64] * 6 + [512, 64, 640, 64]
     assert _h2d_bytes(trace) is None
@@ -100,7 +100,7 @@ def _with_copies(trace: tv.Trace, sizes: list[int]) -> tv.Trace:
     return tv.Trace(table)
 
 
-def test_a_stall_is_of_one_event_on_the_host_and_what_threads_do_is_summed() -> None:
+def test_a_stall_is_one_host_event_and_threads_are_summed() -> None:
     trace = _steps([1000] * 6 + [3000, 1000, 1000, 1000], [100] * 6 + [200, 100, 100, 100])
     stalled = findings(trace).query("kind == 'slow steps'")
     assert stalled["id"].tolist() == ["slow_steps.more_work"]
@@ -134,7 +134,7 @@ def test_an_op_with_hardly_any_of_the_extra_time_is_not_named(more: int, named: 
     assert (figures["excess_ns"], figures["op"]) == (2000, named)
 
 
-def test_a_step_that_is_longer_by_the_work_of_its_devices_has_no_other_cause() -> None:
+def test_a_step_longer_by_device_work_has_no_other_cause() -> None:
     trace = _steps([1000] * 6 + [2000, 1000, 1000, 1000], [500] * 6 + [1500, 500, 500, 500])
     table = findings(trace)
     assert table["id"].tolist()[-1] == "slow_steps.more_work"
@@ -169,7 +169,7 @@ def test_steps_of_unlike_length_are_told(durations: list[int], long: int, excess
         tv.show_comparison(trace, steps=(figures["step"], figures["short_step"]))
 
 
-def test_the_step_after_a_first_one_that_is_set_apart_may_be_slow() -> None:
+def test_the_second_step_may_be_slow() -> None:
     first, slow = 20_000, 5000
     trace = _steps([first, slow, *[1000] * 8], [600] * 10)
     longer = findings(trace).set_index("id").loc["slow_steps.longer"]

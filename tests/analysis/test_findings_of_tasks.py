@@ -31,7 +31,7 @@ def _tasks(*rows: tuple[str, str, str, int, int]) -> tv.Trace:
     return tv.Trace(table)
 
 
-def test_a_late_task_is_told_when_the_ends_of_its_collectives_agree() -> None:
+def test_a_late_task_is_reported_if_collectives_end_together() -> None:
     rows = [("worker 0", "collective", "sum", 0, 100), ("worker 1", "op", "work", 0, 80)]
     late = findings(_tasks(*rows, ("worker 1", "collective", "sum", 80, 21)))
     assert (late["id"][0], late["figures"][0]["task"]) == ("straggler.collective", "/job:worker/task:1")
@@ -64,7 +64,7 @@ def test_communication_stands_behind_the_late_task_and_says_why() -> None:
     assert table["figures"][1]["is_below"]
 
 
-def test_a_task_that_waits_when_the_others_are_done_is_not_told_to_work() -> None:
+def test_a_task_that_waits_after_the_others_does_not_work() -> None:
     rows = [("worker 0", "op", "a", 0, 10), ("worker 1", "op", "b", 0, 10)]
     working = findings(_tasks(*rows, ("worker 1", "op", "c", 10, 90)))
     assert (working["id"][0], working["share"][0]) == ("straggler.end", 0.9)
@@ -96,13 +96,13 @@ def test_of_one_task_communication_may_be_waiting_for_others() -> None:
     assert (figures["task"], figures["tasks"]) == ("/job:worker/task:0", 2)
 
 
-def test_of_a_task_without_accelerators_its_ops_hide_communication() -> None:
+def test_ops_hide_communication_without_accelerators() -> None:
     rows = [("worker 0", "collective", "sum", 0, 90), ("worker 0", "op", "a", 0, 100)]
     assert findings(_tasks(*rows)).empty
     assert findings(_tasks(rows[0], ("worker 0", "op", "a", 20, 80)))["share"].tolist() == [0.2]
 
 
-def test_beside_an_accelerator_both_figures_of_communication_are_told() -> None:
+def test_accelerators_have_both_communication_figures() -> None:
     gpu = {"kind": "kernel", "op": "MatMul", "device": "GPU:0", "lane": "s"}
     cpu = {"kind": "op", "op": "Cast", "device": "CPU:0", "lane": "ops"}
     rows = [

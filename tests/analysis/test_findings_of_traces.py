@@ -121,7 +121,7 @@ def _check(trace: tv.Trace, ids: list[str]) -> None:
 
 
 @pytest.mark.parametrize("path", each(TRACES))
-def test_what_is_found_in_a_trace(path: Path) -> None:
+def test_findings_of_one_trace(path: Path) -> None:
     matching = [pattern for pattern in FOUND if fnmatchcase(name_of(path), pattern)]
     assert len(matching) < 2
     _check(real_trace(path), FOUND[matching[0]] if matching else [])
@@ -135,11 +135,11 @@ def test_what_is_found_in_a_trace(path: Path) -> None:
         for names in [[pattern.format(number) for number in (0, 1)]]
     ],
 )
-def test_what_is_found_in_the_traces_of_several_tasks(names: list[str], ids: list[str]) -> None:
+def test_findings_of_several_tasks(names: list[str], ids: list[str]) -> None:
     _check(real_trace([SHARED / name for name in names]), ids)
 
 
 @pytest.mark.collection("INDEX.md")
-def test_every_trace_of_which_something_is_told_is_there() -> None:
+def test_every_trace_with_expected_findings_exists() -> None:
     names = [name_of(path) for path in TRACES]
     assert [pattern for pattern in FOUND if not any(fnmatchcase(name, pattern) for name in names)] == []

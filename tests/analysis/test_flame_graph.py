@@ -168,7 +168,7 @@ def test_calls_within_calls_within_calls_stay_within_bounds() -> None:
     assert tree["self_ns"].sum() == tree["total_ns"].iloc[0] == 2 * count
 
 
-def test_what_it_refuses_and_cannot_say() -> None:
+def test_rejected_arguments_and_unavailable_cases() -> None:
     trace = Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["host"]}))
     with raises_id(ValueError, "not_one_of", by="lane"):
         flame_graph(trace, "lane")

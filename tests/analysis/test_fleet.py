@@ -60,12 +60,12 @@ def test_a_cell_without_a_step_or_a_known_figure_is_nan() -> None:
     assert np.isnan(fleet_heat_map(table[:3]).to_numpy()).tolist() == [[False, False], [False, True]]
 
 
-def test_runs_are_in_natural_order_and_events_outside_steps_in_none() -> None:
+def test_runs_have_natural_order_without_outside_events() -> None:
     table = pd.DataFrame({"run": ["r10", "r9", "r9"], "step": [0, 0, -1], "duration_ns": [1, 2, 3]})
     assert [*fleet_heat_map(table).columns] == [("r9", 0), ("r10", 0)]
 
 
-def test_planted_steps_are_the_first_outliers_with_their_task_and_cause() -> None:
+def test_planted_steps_are_the_first_outliers() -> None:
     found = fleet_outliers(FLEET)
     assert found["step"].tolist()[:2] == [333, 40]
     assert found["slow"].tolist()[:3] == [True, True, False]
@@ -81,7 +81,7 @@ def test_first_steps_stand_behind_all_others() -> None:
     assert found["first"].tolist() == [False, False, False, True]
 
 
-def test_steps_are_compared_with_those_of_their_run_and_short_runs_with_each_other() -> None:
+def test_steps_are_compared_within_runs_or_across_short_ones() -> None:
     durations = {"large": [900, 900, 900, 1000], "small": [10, 30, 10, 10], "a": [50], "b": [60, 70]}
     rows = [(run, at, ns) for run, all_ns in durations.items() for at, ns in enumerate(all_ns)]
     table = pd.DataFrame(rows, columns=["run", "step", "duration_ns"])
@@ -117,13 +117,13 @@ def test_runs_of_other_work_are_not_compared() -> None:
     assert np.isnan(found["ratio"]["c1"])
 
 
-def test_a_parameter_server_that_waits_for_workers_does_not_hold_them_up() -> None:
+def test_a_waiting_parameter_server_is_not_late() -> None:
     table = small([[10, 10, 30, 10], [12, 12, 40, 12]], idle_ns=[[0, 0, 0, 0], [11, 11, 39, 11]])
     table["task"] = table["task"].replace({TASK.format(1): "/job:ps/replica:0/task:0"})
     assert fleet_outliers(table)["task"][0] == TASK.format(0)
 
 
-def test_no_task_or_activity_is_named_that_explains_little_of_a_step() -> None:
+def test_small_parts_of_a_step_are_not_named() -> None:
     waits, host = [[9, 9, 100, 9], [9, 9, 99, 9]], [[1, 1, 1, 1], [1, 1, 3, 1]]
     durations = (np.array(waits) + host).tolist()
     found = fleet_outliers(small(durations, communication_ns=waits, host_compute_ns=host)).loc[0]
@@ -271,7 +271,7 @@ def test_the_planted_op_is_slower_since_its_step() -> None:
     assert found["low_ns"][0] <= found["difference_ns"][0] <= found["high_ns"][0]
 
 
-def test_a_task_that_recorded_only_earlier_steps_makes_no_op_faster() -> None:
+def test_a_task_with_only_earlier_steps_speeds_up_no_op() -> None:
     table = ops(2, tasks=4, count=60, kinds=5, slower=(3, 30, 1.5))
     fewer = table[(table["task"] != TASK.format(0)) | (table["step"] < 30)]
     assert slower_ops(fewer, since=30)["shown"].tolist() == [True] + [False] * 4
@@ -287,7 +287,7 @@ def test_ops_added_up_over_tasks_are_compared_alike() -> None:
     pd.testing.assert_frame_equal(slower_ops(added, since=10), slower_ops(table, since=10))
 
 
-def test_rows_that_repeat_others_and_unknown_self_times_add_nothing() -> None:
+def test_repeated_rows_and_unknown_self_times_add_nothing() -> None:
     table = ops(2, tasks=1, count=20, kinds=3)
     more = table.assign(side="repeated", self_ns=10**9)
     unknown = table.assign(side="GPU", self_ns=pd.array([None] * len(table), "Int64"))

@@ -45,7 +45,7 @@ def call(name: str, start: int, duration: int, *, traced: bool = False, count: i
 
 
 def jitted(function: str, start: int, duration: int, *, compiles: bool = False) -> list[Row]:
-    """Return the rows of a call of a function of JAX: where it compiles, the last 20 ns do so."""
+    """Return the rows of a call of a JAX function; a compiling call compiles in its last 20 ns."""
     name = f"PjitFunction({function})"
     if not compiles:
         return [(name, start, duration, "")]
@@ -67,7 +67,7 @@ def figures(table: pd.DataFrame, *names: str) -> dict[str, Any]:
     return {row[0]: row[1:] if len(names) > 2 else row[1] for row in rows}
 
 
-def test_calls_of_jax_that_compile_are_traced_again_after_the_first_call() -> None:
+def test_later_compiling_calls_of_jax_are_retracings() -> None:
     rows = [
         *jitted("train", 0, 100, compiles=True),
         ("PjitFunction(tanh)", 10, 20, ""),
@@ -101,7 +101,7 @@ def test_calls_of_jax_that_compile_are_traced_again_after_the_first_call() -> No
     assert "a.py:4 runs in 100 % of the samples" in how
 
 
-def test_a_first_call_that_creates_variables_traces_twice_and_not_again() -> None:
+def test_a_first_call_with_variables_traces_only_twice() -> None:
     trace = trace_of(
         call("f", 0, 100, traced=True, count=2),
         building(10, 20),
@@ -144,7 +144,7 @@ def test_functions_of_one_name_have_all_their_places() -> None:
     assert figures(table, "name", "traces", "source") == {"<lambda>": (5, "a.py:1, a.py:7, a.py:8, ...")}
 
 
-def test_compilations_belong_to_the_call_around_them_on_any_thread() -> None:
+def test_compilations_belong_to_the_enclosing_call() -> None:
     compile_, other = ("JitCompiler::Compile", 20, 30, ""), ("JitCompiler::Compile", 40, 20, "")
     loose = ("JitCompiler::Compile", 900, 5, "")
     rows = [call("f", 0, 100, traced=True), compile_, other, call("g", 110, 10), loose]
@@ -229,7 +229,7 @@ def test_counts_of_real_profiles(path: Any) -> None:
 
 
 def again(*kinds: str, traced: int = 40) -> Trace:
-    """Make a trace of calls that each take 100 ns, of which all but the first trace again."""
+    """Make a trace of calls that each take 100 ns; all but the first trace again."""
     rows, recorded = [], []
     for at, kind in enumerate(kinds):
         rows += [call("f", 200 * at, 100, traced=True, count=at + 1), building(200 * at + 10, traced)]
@@ -328,7 +328,7 @@ NOTHING: list[Any] = [
 
 
 @pytest.mark.parametrize("known", NOTHING)
-def test_what_a_file_has_of_tracings_may_be_anything(known: Any) -> None:
+def test_tracings_in_a_file_may_be_malformed(known: Any) -> None:
     trace = trace_of(call("f", 0, 9, traced=True, count=2), building(1, 5), recorded=[known, known])
     assert functions(trace)["retraces"].tolist() == [1]
     assert len(retraces(trace)) == (known["changes"] == [dict.fromkeys(SHAPE)])

@@ -27,7 +27,7 @@ GOLDEN = json.loads((DATA / "texts" / "findings.json").read_text(encoding="utf-8
 
 
 @pytest.mark.parametrize("name", SAMPLES)
-def test_a_gain_is_what_a_replay_saves(name: str) -> None:
+def test_a_gain_equals_the_saving_of_a_replay(name: str) -> None:
     trace = real_trace(DATA / name)
     table = trace.findings
     assert not ((table["level"] == "problem") & (table["gain"] < 0.001)).any()
@@ -159,7 +159,7 @@ def test_free_launches_save_no_more_than_the_device_idles(work: list[tuple[int, 
     assert not found.share > 1 - busy / at + 1e-9
 
 
-def test_removed_communication_is_what_a_step_spends_on_it() -> None:
+def test_removed_communication_equals_its_part_of_the_step() -> None:
     tasks = [f"/job:worker/replica:0/task:{number}" for number in range(2)]
     rows = [
         row | {"task": task, "device": f"{task}/device:CPU:0", "step": step}

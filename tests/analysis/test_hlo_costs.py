@@ -28,7 +28,7 @@ INTEGERS = ("gathered", "scattered", "layer")
 """Programs that also compare, select or add integers, which XLA counts as operations and we do not."""
 
 IN_PART = ("gathered compiled", "scattered compiled", "updated lowered", "layer lowered")
-"""Programs of which XLA counts whole buffers where a fusion touches a part, or what a call accesses."""
+"""Programs for which XLA counts whole buffers although a fusion touches a part, or the accesses of a call."""
 
 NAMES = st.sampled_from((b"fusion", b"add", b"reduce", b"call", b"while", b"dot", b"convolution", b"scatter"))
 IDS = st.integers(-1, 6)

@@ -143,7 +143,7 @@ def test_the_instructions_of_a_fusion() -> None:
         assert why_not(fused_instructions(fusion(), *name)).id == "no_hlo"
 
 
-def test_details_have_what_the_program_says() -> None:
+def test_details_have_the_facts_of_the_program() -> None:
     header, columns = read_container(details(fusion()))
     assert optional(header, columns, "node") == [0]
     strings = texts(columns["strings_bytes"], columns["strings_offsets"])
@@ -155,7 +155,7 @@ def test_details_have_what_the_program_says() -> None:
     }
 
 
-def test_nothing_of_the_code_is_left_where_it_is_not_wanted() -> None:
+def test_no_code_is_left_without_source() -> None:
     part = without_code(fusion())
     assert b"secret" not in pickle.dumps(part)
     inside = fused_instructions(part, "jit_f(3)", "fusion.1")

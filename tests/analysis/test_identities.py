@@ -99,7 +99,7 @@ def test_communication_is_exposed_or_hidden(trace: Trace) -> None:
     table = communication_overlap(trace)
     both = table["communication_ns"] + table["computation_ns"] - table["hidden_ns"]
     assert (table["exposed_ns"] + table["hidden_ns"] == table["communication_ns"]).all()
-    # As kineto's distributed view has it: what is neither is the rest of the step.
+    # As in Kineto's distributed view: the rest of the step is neither.
     assert (both + table["idle_ns"] == table["step_ns"]).all()
     assert (table["hidden_ns"] <= table[["communication_ns", "computation_ns"]].min(axis=1)).all()
     assert (table["idle_ns"] >= 0).all()
@@ -191,7 +191,7 @@ def test_waiting_and_moving_is_the_whole_transfer(trace: Trace) -> None:
     assert (rates["bandwidth"] * rates["duration_ns"]).sum() / 1e9 == pytest.approx(moving["bytes"].sum())
 
 
-def test_what_is_alive_at_a_peak_is_the_peak(trace: Trace) -> None:
+def test_live_buffers_at_a_peak_add_up_to_it(trace: Trace) -> None:
     peaks = memory_peaks(trace)
     highest = trace.memory.groupby(list(WHERE), observed=True)["bytes"].max()
     assert peaks.set_index(list(WHERE))["peak_bytes"].to_dict() == highest.to_dict()

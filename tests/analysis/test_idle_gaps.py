@@ -153,7 +153,7 @@ def test_at_a_collective_waiting_for_a_later_rank_is_no_transfer() -> None:
     assert told(built([*first, rank(1, 95, 99)]))[0] == (80, "recv transfer", "Loop")
 
 
-def test_what_the_last_rank_did_is_waiting_only_while_another_is_at_the_collective() -> None:
+def test_a_rank_waits_only_while_another_is_at_the_collective() -> None:
     other = TASK.format(1)
     horovod = {"op": "HorovodAllreduce", "lane": "collective"}
     trace = built(
@@ -176,7 +176,7 @@ def test_what_the_last_rank_did_is_waiting_only_while_another_is_at_the_collecti
     assert set(trace.events["task"].iloc[named]) == {TASK.format(0)}
 
 
-def test_other_devices_and_what_is_not_known() -> None:
+def test_other_devices_and_unknown_gaps() -> None:
     other = TASK.format(0) + "/device:GPU:1"
     trace = built(
         [
@@ -195,7 +195,7 @@ def test_other_devices_and_what_is_not_known() -> None:
     assert [cause for _, cause, _ in told(lost)] == ["unknown"]
 
 
-def test_a_host_of_which_nothing_is_recorded_for_long_is_not_late() -> None:
+def test_a_host_with_a_long_recording_gap_is_not_late() -> None:
     late = 1_000_000
     rows = [
         op("a", 0, 100, device=GPU),
@@ -221,7 +221,7 @@ def test_a_device_that_waits_for_its_own_copy() -> None:
 
 
 @pytest.mark.collection("third-party/xprof/bert_8gpu_tf24.xplane.pb.xz")
-def test_a_thread_that_was_woken_is_not_what_was_done_before(shared: Path) -> None:
+def test_a_woken_thread_did_not_do_the_earlier_work(shared: Path) -> None:
     gaps = real_trace(shared / "third-party/xprof/bert_8gpu_tf24.xplane.pb.xz").idle_gaps
     longest = gaps[gaps["gap_ns"] > 600_000_000]
     sums = longest.groupby(["device", "cause"], observed=True)["duration_ns"].sum()

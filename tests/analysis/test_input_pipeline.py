@@ -82,7 +82,7 @@ def test_what_autotune_chose_in_a_profile_of_tensorflow_2_15(data: Path) -> None
 
 @pytest.mark.tensorflow
 @pytest.mark.parametrize("name", [KERAS, TF215])
-def test_consumers_are_those_that_the_profile_numbers(data: Path, name: str) -> None:
+def test_consumers_follow_the_numbers_in_the_profile(data: Path, name: str) -> None:
     stage_of: dict[int, tuple[str, str]] = {}
     pairs = set()
     for plane in xspace_oracle.load(data / name).planes:
@@ -191,7 +191,7 @@ def test_a_buffer_whose_elements_are_not_said_is_empty() -> None:
     assert table["empty"].isna()["Root"]
 
 
-def test_an_element_that_is_still_being_made_is_not_in_the_buffer() -> None:
+def test_an_unfinished_element_is_not_in_the_buffer() -> None:
     """MapAndBatch counts the batch that it is filling."""
     called, made, taken = "Iterator::Root::MapAndBatch", "MapAndBatchProduce", "MapAndBatchConsume"
     calls = [

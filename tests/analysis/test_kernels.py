@@ -74,7 +74,7 @@ def test_occupancy_is_that_of_the_profile(name: str, data: Path) -> None:
         ({"registers": 32, "shared_bytes": 0, "threads": 1024}, 2, "threads"),
         ({"registers": 16, "shared_bytes": 0, "threads": 32}, 32, "blocks"),
         ({"registers": 255, "shared_bytes": 0, "threads": 256}, 1, "registers"),
-        # 228 KiB, of which each block takes 1 KiB for itself.
+        # 228 KiB; each block takes 1 KiB for itself.
         ({"registers": 32, "shared_bytes": 113 * 1024, "threads": 128}, 2, "shared memory"),
         ({"registers": 32, "shared_bytes": 113 * 1024 + 1, "threads": 128}, 1, "shared memory"),
     ],
@@ -96,7 +96,7 @@ def test_the_suggested_block_is_that_of_the_profiles(registers: int, shared_byte
     assert suggested_block("9.0", registers, 10**9) is None
 
 
-def test_occupancy_is_not_known_of_other_gpus_and_impossible_launches() -> None:
+def test_occupancy_is_unknown_for_other_gpus() -> None:
     assert occupancy("99.0", 32, 0, 128) is None
     assert occupancy("", 32, 0, 128) is None
     assert occupancy("9.0", 32, 0, 0) is None
@@ -142,7 +142,7 @@ BY_HAND = {
 }
 
 # By hand as well: threads of an SM that run at once, what limits them, the blocks of the grid in multiples of
-# those that 132 SMs hold, and Tensor Cores. A block of 384 threads has 384 * 168 of the 65,536 registers.
+# the blocks that 132 SMs hold, and Tensor Cores. A block of 384 threads has 384 * 168 of the 65,536 registers.
 FILLED_BY_HAND = {
     "ResourceApplyAdam": (2048, "", None, False),
     "Conv2D": (2 * 128, "registers", 1024 / (2 * 132), True),

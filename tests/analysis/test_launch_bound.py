@@ -115,7 +115,7 @@ def slow_gaps(trace: Trace) -> list[tuple[Any, ...]]:
 
 
 @given(KERNELS, OPS)
-def test_every_gap_and_what_it_is_due_to(kernels: list[Kernel], ops: list[Op]) -> None:
+def test_every_gap_has_its_cause(kernels: list[Kernel], ops: list[Op]) -> None:
     trace = trace_of(kernels, ops)
     table = launch_gaps(trace)
     if all(kernel[2] is None for kernel in kernels):
@@ -211,9 +211,7 @@ def test_stretches_are_all_ranges_that_are_mostly_late(sizes: list[tuple[int, in
 
 
 @given(KERNELS, OPS)
-def test_stretches_hold_every_wait_for_a_launch_once_and_stay_on_one_device(
-    kernels: list[Kernel], ops: list[Op]
-) -> None:
+def test_stretches_hold_each_launch_wait_once_per_device(kernels: list[Kernel], ops: list[Op]) -> None:
     trace = trace_of(kernels, ops)
     stretches = launch_stretches(trace)
     if all(kernel[2] is None for kernel in kernels):
@@ -250,7 +248,7 @@ def test_a_device_is_as_busy_as_utilization_says(name: str) -> None:
     assert (both["busy_ns"] == both["busy_ns_used"]).all()
 
 
-def test_what_is_on_no_device_is_not_the_whole_task() -> None:
+def test_events_without_a_device_are_not_the_whole_task() -> None:
     columns = {
         "start_ns": [0, 1, 10, 29],
         "duration_ns": [30, 2, 1, 1],
@@ -262,7 +260,7 @@ def test_what_is_on_no_device_is_not_the_whole_task() -> None:
     assert found[["start_ns", "duration_ns", "late"]].to_numpy().tolist() == [[3, 26, 2]]
 
 
-def test_what_has_no_gpu_or_no_launches_cannot_say(data: Path) -> None:
+def test_traces_without_gpus_or_launches_are_unavailable(data: Path) -> None:
     host = real_trace(data / "local_mlp_step1.pb")
     old = real_trace(data / "timeline_tf10_gpu.json")
     for function in (launch_gaps, launch_bound, launch_stretches):
@@ -282,7 +280,7 @@ def test_four_thousand_layers_of_tiny_ops_wait_for_launches(shared: Path) -> Non
 
 
 @pytest.mark.collection("h200/mwms_straggler_worker0.xplane.pb")
-def test_a_worker_that_waits_for_another_is_not_bound_by_launching(shared: Path) -> None:
+def test_a_worker_that_waits_is_not_launch_bound(shared: Path) -> None:
     table = launch_bound(real_trace(shared / "h200/mwms_straggler_worker0.xplane.pb"))
     assert (table["launch_share"] < 0.05).all()
     assert (table["host_other_ns"] > 0.8 * table["step_ns"]).all()

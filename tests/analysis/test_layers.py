@@ -82,7 +82,7 @@ def test_names(name: str, layer: str, phase: str | None) -> None:
     assert places(trace_of(name)) == {0: (layer, phase)}
 
 
-def test_what_is_in_the_scope_of_a_node_is_a_part_of_it() -> None:
+def test_scopes_below_a_node_are_parts_of_it() -> None:
     trace = trace_of("net/loss", "net/loss/Sub", "gradient_tape/net/loss/Mul", "net/scores/Sub")
     assert places(trace) == {
         0: ("net", "forward"),
@@ -92,11 +92,11 @@ def test_what_is_in_the_scope_of_a_node_is_a_part_of_it() -> None:
     }
 
 
-def test_an_op_that_applies_a_gradient_is_of_the_optimizer_whatever_its_name() -> None:
+def test_ops_that_apply_gradients_belong_to_the_optimizer() -> None:
     assert places(trace_of("train/step", ops=["ResourceApplyAdam"])) == {0: ("train", "optimizer")}
 
 
-def test_what_was_recorded_goes_before_names() -> None:
+def test_recorded_layers_override_names() -> None:
     plain = trace_of("fusion", "fusion", "x/y", kind="kernel")
     nested = pa.table(
         {

@@ -20,7 +20,7 @@ LAUNCHES = 500
 
 
 def _launched(count: int, busy: int, gap: int) -> tv.Trace:
-    """A step of kernels, each of which the host launches for a gap after the one before it has ended."""
+    """A step of kernels; the host launches each one a gap after the previous one ended."""
     start = np.arange(count) * (busy + gap)
     node = [f"node{number}" for number in range(count)]
     columns = {
@@ -43,7 +43,7 @@ def _measured(trace: tv.Trace, rule: str) -> dict[str, Any]:
     return figures
 
 
-def test_a_device_that_mostly_waits_for_launches_is_found_though_it_works_longer() -> None:
+def test_a_device_waiting_for_launches_is_found() -> None:
     table = _launched(LAUNCHES, 60, 40).findings
     assert table["id"].tolist() == ["launch_bound"]
     assert table["figures"][0]["busy_share"] == 0.6
@@ -76,7 +76,7 @@ def test_machine_without_gpu_lacks_no_kernels() -> None:
     assert not [text for text in block["measured"] if "GPU kernels" in text or "of a GPU" in text]
 
 
-def test_above_the_thresholds_the_figures_say_why_nothing_is_reported() -> None:
+def test_figures_explain_why_nothing_is_reported() -> None:
     columns = {"kind": ["op"] * 2, "op": ["IteratorGetNext", "MatMul"], "device": ["/device:CPU:0"] * 2}
     short = tv.Trace(events.build({"start_ns": [0, 100_000], "duration_ns": [100_000] * 2, **columns}))
     figures = _measured(short, "input_bound")
@@ -101,14 +101,14 @@ def test_many_slow_steps_and_a_slow_first_one_are_not_slow_steps(
 
 
 @pytest.mark.collection("h200/straggler_ps_3gpuworkers_step0.pb")
-def test_what_is_reported_is_measured_as_such() -> None:
+def test_reported_findings_are_measured_as_reported() -> None:
     trace = real_trace(SHARED / "h200" / "straggler_ps_3gpuworkers_step0.pb")
     figures: Any = measurements(trace).set_index("id")["figures"].loc["straggler"]
     assert figures["reported"]
     assert figures["share"] == figures["shares"]["end"] == trace.findings["share"][0]
 
 
-def test_what_the_trace_does_not_hold_has_no_share() -> None:
+def test_missing_data_has_no_share() -> None:
     trace = tv.Trace(
         events.build({"start_ns": [0], "duration_ns": [9], "kind": ["op"], "device": ["/device:GPU:0"]})
     )

@@ -111,7 +111,7 @@ def test_curves_of_every_profile(path: Path) -> None:
         pytest.param("gpu_tf221_mlp.pb.xz", "GPU_0_bfc", 10379264, 22020172, id="gpu"),
     ],
 )
-def test_timeline_py_counts_what_is_handed_on_twice(
+def test_timeline_py_counts_forwarded_buffers_twice(
     name: str, allocator: str, peak: int, theirs: int
 ) -> None:
     from tensorflow.python.client.timeline import Timeline
@@ -145,7 +145,7 @@ def test_tensors_of_a_small_step(data: Path) -> None:
         memory_breakdown(trace, "ops")
 
 
-def test_what_a_step_without_records_says(data: Path) -> None:
+def test_a_step_without_records_is_unavailable(data: Path) -> None:
     trace = real_trace(data / "cpu_jax.xplane.pb")
     tables = [
         trace.memory,
@@ -191,7 +191,7 @@ def test_each_figure_is_defined() -> None:
     assert set(definitions("memory_usage")) == set(FIGURES)
 
 
-def test_the_peak_of_a_profile_says_during_which_step_it_is_reached() -> None:
+def test_the_peak_of_a_profile_names_its_step() -> None:
     rows = [
         {"start_ns": 0, "duration_ns": 20, "step": 0, "kind": "op", "op": "MatMul"},
         {"start_ns": 30, "duration_ns": 20, "step": 1, "kind": "op", "op": "MatMul"},
@@ -212,7 +212,7 @@ def test_the_peak_of_a_real_profile_is_in_a_step(shared: Path) -> None:
     assert peaks.set_index("allocator").loc["GPU_0_bfc", "at_step"] == 1
 
 
-def test_what_was_requested_and_what_is_free_at_a_peak() -> None:
+def test_requested_and_free_bytes_at_a_peak() -> None:
     size = {"allocated_bytes": 256, "requested_bytes": 100, "allocator": "cpu"}
     columns = {"start_ns": [1000], "duration_ns": [9000], "kind": ["op"], "name": ["a"]}
     records = [{"micros": at, "bytes": 256} for at in (1, 2)] + [{"micros": 3, "bytes": 64}]

@@ -115,7 +115,7 @@ def test_buffers_and_curves(rows: list[dict[str, Any]]) -> None:
 
 
 @given(st.lists(EVENT, min_size=1, max_size=6))
-def test_what_is_alive_at_a_peak_is_the_peak(rows: list[dict[str, Any]]) -> None:
+def test_live_buffers_at_a_peak_add_up_to_it(rows: list[dict[str, Any]]) -> None:
     trace = built(rows)
     peaks = memory_peaks(trace)
     assert (trace.memory["bytes"] >= 0).all()

@@ -19,7 +19,7 @@ ERRORS, WARNINGS = 2, 3
 
 
 def profile(*reported: bytes, call: bytes = b"train", plane: bytes = b"/host:CPU") -> bytes:
-    """A profile in which a host calls something in a step, with what the profiler reported."""
+    """A profile in which a host calls something in a step, with the profiler's reports."""
     named = b"".join(
         field(4, number(1, place) + field(2, number(1, place) + field(2, name)))
         for place, name in enumerate((b"train", call), 1)

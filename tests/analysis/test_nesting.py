@@ -87,9 +87,7 @@ def test_self_time_is_what_nothing_directly_within_covers(rows: list[Row]) -> No
 
 
 @given(ROWS, st.lists(st.booleans(), min_size=25, max_size=25))
-def test_what_is_not_asked_for_contains_nothing_and_lies_in_nothing(
-    rows: list[Row], chosen: list[bool]
-) -> None:
+def test_unselected_rows_have_no_parents_or_children(rows: list[Row], chosen: list[bool]) -> None:
     frame = table(rows)
     among = np.array(chosen[: len(frame)], bool)
     alone = frame[among].reset_index(drop=True)
@@ -144,7 +142,7 @@ def test_deep_nesting(depth: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["gpu_tf218_function.xplane.pb.xz", "cpu_tf221_keras_fit.xplane.pb.xz"])
-def test_threads_of_a_profile_add_up_to_what_they_cover(name: str) -> None:
+def test_self_times_of_a_thread_add_up_to_its_covered_time(name: str) -> None:
     trace = real_trace(DATA / name)
     frame = trace.events.assign(own=self_times(trace.events)[0])
     threads = frame[nests(frame)].groupby(["task", "device", "lane"], observed=True)["own"].sum()
@@ -161,7 +159,7 @@ def test_calls_that_run_an_eager_op_give_it_their_time() -> None:
     columns = {"op": op, "name": op, "kind": ["host", "op", "host", "host", "op", "host"]}
     times = {"start_ns": [0, 1, 2, 3, 4, 6], "duration_ns": [20, 18, 15, 12, 2, 1]}
     frame = events.build({**times, **columns, "lane": ["python"] * len(op)})
-    # The nested op and what is no wrapper keep their own.
+    # The nested op and rows that are no wrappers keep their own.
     assert self_times(frame)[0].tolist() == [2, 15, 0, 0, 2, 1]
 
 

@@ -97,7 +97,7 @@ def test_requested_and_assigned_devices() -> None:
     assert table["device"].tolist() == ["/job:a/task:0/device:CPU:0", ""]
 
 
-def test_a_node_of_a_called_function_has_the_device_requested_there() -> None:
+def test_nodes_of_called_functions_have_requested_devices() -> None:
     from google.protobuf import text_format
 
     metadata = message_class("RunMetadata")()
@@ -164,7 +164,7 @@ def test_gpu_kernels_of_an_imported_tensorflow() -> None:
 
 
 @pytest.mark.usefixtures("gpu_build")
-def test_details_have_what_the_graph_says() -> None:
+def test_details_have_the_facts_of_the_graph() -> None:
     trace = with_function()
     header, columns = read_container(details(trace))
     row = wire_rows(order_lanes(trace.events).of_event.tolist())

@@ -145,7 +145,7 @@ def test_gradients_of_convolutions_by_loops() -> None:
     assert flops("Conv3DBackpropFilterV2", image, sizes, result, output=weights) == deep
 
 
-def test_what_is_fused_adds_up() -> None:
+def test_fused_ops_add_up() -> None:
     a, b, bias, result = floats(8, 3), floats(3, 5), floats(5), floats(8, 5)
     fused = {"fused_ops": ["BiasAdd", "Relu"]}
     parts = (
@@ -191,7 +191,7 @@ def test_without_attributes_one_way_to_multiply_has_to_be_left() -> None:
     assert flops("MatMul", floats(4, 8), floats(5, 9)) is None
 
 
-def test_what_is_not_known_is_not_zero() -> None:
+def test_unknown_values_are_not_zero() -> None:
     assert flops("Conv2D", floats(2, 8, 8, 4), floats(3, 3, 4, 6)) is None
     assert flops("AvgPool", floats(2, 8, 8, 4), output=floats(2, 4, 4, 4), attributes={"ksize": 3}) is None
     assert flops("Unheard", floats(2)) is None

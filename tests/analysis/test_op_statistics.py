@@ -191,7 +191,7 @@ def test_where_time_is_spent(kind: str, op: str, device: str, lane: str, expecte
     assert [LOCATIONS[number] for number in locations(frame)] == [expected]
 
 
-def test_rows_of_host_threads_that_repeat_ops_are_apart_and_have_no_share(data: Path) -> None:
+def test_repeated_rows_of_host_threads_have_no_share(data: Path) -> None:
     trace = real_trace(data / "cpu_tf115_dist.pb.xz")
     table = op_statistics(trace)
     repeated = table[table["side"] == "repeated"]
@@ -222,7 +222,7 @@ def test_a_launched_kernel_is_not_added_to_its_op(data: Path) -> None:
     assert table[table["op"] == "MatMul"]["kind"].tolist() == ["kernel", "op"]
 
 
-def test_what_it_refuses() -> None:
+def test_rejected_arguments() -> None:
     trace = trace_of([(0, 1, 0, 0, 0, 0)])
     with raises_id(ValueError, "not_one_of", by="lane"):
         op_statistics(trace, "lane")

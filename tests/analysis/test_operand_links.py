@@ -93,7 +93,7 @@ def of(instructions: list[tuple[str, str, list[int]]]) -> bytes:
     return program([instruction(at, *each) for at, each in enumerate(instructions)])
 
 
-def test_equal_instructions_with_one_kernel_are_told_apart_by_what_they_need() -> None:
+def test_equal_instructions_are_matched_by_their_operands() -> None:
     names = ["a.1", "b.1", "a.1", "b.1"]
     assert links(ran(of(CHAIN), names * 2)) == [(0, 1), (1, 2), (2, 3), (4, 5), (5, 6), (6, 7)]
     assert links(ran(of(CHAIN), names[:3])) == []

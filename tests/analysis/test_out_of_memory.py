@@ -69,7 +69,7 @@ def trace(asked: dict[str, Any], live: Any = (), rows: int = 7, free: int = 100_
     return Trace(made, nested=pa.table(nested).slice(0, rows), metadata=metadata)
 
 
-def test_what_the_allocator_had_when_the_op_asked() -> None:
+def test_the_state_of_the_allocator_at_the_request() -> None:
     found = trace(ASKED).out_of_memory.iloc[0]
     assert (found["event"], found["step"], found["op"], found["layer"]) == (2, 0, "MatMul", "net/dense")
     assert (found["at_ns"], found["in_use_bytes"], found["free_bytes"]) == (120, 9000, 100_000)
@@ -139,7 +139,7 @@ def test_an_op_inside_an_inlined_function_is_found() -> None:
     ("case", "options"),
     [("larger", {}), ("fragmented", {"free": 300_000}), ("unknown", {"scheduled_ns": [0] * 7})],
 )
-def test_it_is_what_is_said_first(case: str, options: dict[str, Any]) -> None:
+def test_out_of_memory_is_the_first_finding(case: str, options: dict[str, Any]) -> None:
     made = trace(ASKED, **options)
     first = made.findings.iloc[0]
     assert (first["id"], first["level"]) == (f"out_of_memory.{case}", "problem")

@@ -90,7 +90,7 @@ def test_the_median_of_two_steps_is_their_mean() -> None:
     assert Trace(table).overview["steps"]["median_ns"] == 25
 
 
-def test_rows_after_the_return_of_a_call_do_not_lengthen_its_step() -> None:
+def test_rows_after_a_call_do_not_lengthen_its_step() -> None:
     rows = [
         ("train", 0, 50, "python", 0),
         ("ExecutorState::Process", 10, 100, "tf_pool/1", 0),
@@ -135,7 +135,7 @@ def test_busy_and_idle_time_count_each_moment_once(steps: list[tuple[int, int, i
     assert (parts[list(PARTS)].fillna(0).sum(axis=1) == parts["step_ns"]).all()
 
 
-def test_steps_of_threads_with_gpus_of_their_own_keep_their_times() -> None:
+def test_steps_of_threads_with_own_gpus_keep_their_times() -> None:
     columns = {"kind": ["kernel"] * 2, "device": [GPU, "/device:GPU:1"], "step": [0, 1]}
     trace = Trace(events.build({"start_ns": [0, 5], "duration_ns": [10, 10], **columns}))
     assert trace.steps["duration_ns"].tolist() == [10, 10]

@@ -207,7 +207,7 @@ def test_a_keras_user_is_told_why_the_gpu_is_idle() -> None:
 
 
 @pytest.mark.collection("h200/mwms_straggler_worker0.xplane.pb", "h200/mwms_straggler_worker1.xplane.pb")
-def test_the_headline_names_the_straggler_that_the_others_wait_for() -> None:
+def test_the_headline_names_the_straggler() -> None:
     trace = real_trace([SHARED / "h200" / f"mwms_straggler_worker{worker}.xplane.pb" for worker in (0, 1)])
     first = trace.findings.iloc[0]
     assert (first["id"], first["figures"]["task"]) == ("straggler.collective", "/job:worker/replica:0/task:1")
@@ -222,7 +222,7 @@ def test_the_headline_names_the_straggler_that_the_others_wait_for() -> None:
 
 
 @pytest.mark.collection("h200/dist_ps_2gpuworkers_step2.pb")
-def test_waits_between_tasks_of_unknown_clocks_are_called_uncertain() -> None:
+def test_waits_between_unknown_clocks_are_uncertain() -> None:
     trace = real_trace(SHARED / "h200" / "dist_ps_2gpuworkers_step2.pb")
     assert trace.overview["clocks"] == {"within_ns": None}
     assert "Clocks of tasks" in repr(trace.overview)

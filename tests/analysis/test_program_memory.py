@@ -81,7 +81,7 @@ def test_any_simulation_is_played_to_its_end(heap: list[Event]) -> None:
     assert set(table["bytes"]) <= {8}
 
 
-def test_what_is_there_all_the_time_and_what_is_not() -> None:
+def test_permanent_and_temporary_allocations() -> None:
     assignment = (
         b"".join(buffer(at, size, "dot.1") for at, size in enumerate(SIZES))
         + allocation(64, (0, 100), flag=5)
@@ -123,7 +123,7 @@ def test_a_profile_of_jax(data: Path) -> None:
         ("third-party/xprof/tpu_inference_2.xplane.pb", 21_474_934_784),
     ],
 )
-def test_temporaries_nearly_fill_what_is_allocated_for_them(name: str, allocated: int) -> None:
+def test_temporaries_nearly_fill_their_allocation(name: str, allocated: int) -> None:
     table = real_trace(SHARED / name).program_memory
     temporary = table[(table["kind"] == "temporary") & (table["memory_space"] == 0)]
     total = temporary["bytes"].sum()

@@ -1,4 +1,4 @@
-"""Samples of Python code, counted by line and by where they lie between steps."""
+"""Samples of Python code, counted by line and by their pause between steps."""
 
 from pathlib import Path
 from typing import Any

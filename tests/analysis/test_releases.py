@@ -120,7 +120,7 @@ def test_tensors_wait_for_their_maker_and_for_their_channel() -> None:
     ]
 
 
-def test_calls_wait_for_what_they_hand_to_other_threads() -> None:
+def test_calls_wait_for_work_handed_to_other_threads() -> None:
     def host(name: str, start: int, end: int, lane: str = "python3", **more: Any) -> dict[str, Any]:
         return {
             "kind": "host",

@@ -65,7 +65,7 @@ def test_a_tpu_has_no_kernels() -> None:
     assert why_not(trace_of(("dot", 100, 50_000, 100)).kernels).id == "no_kernels"
 
 
-def test_what_is_not_known_is_left_out() -> None:
+def test_unknown_rows_are_omitted() -> None:
     trace = trace_of(("dot", 100, 50_000, 100), ("call", 900, None, 7), ("empty", 0, 1, 1), **KNOWN)
     assert trace.roofline["hlo_op"].tolist() == ["dot"]
     nothing = trace_of(("call", 900, None, 7), **KNOWN)
@@ -150,7 +150,7 @@ def test_matrix_products_of_a_gpu_by_hand(data: Path) -> None:
     assert trace.kernels.loc[trace.kernels["op"] == "ResourceApplyAdam", "flop_rate"].isna().all()
 
 
-def test_an_op_on_a_thread_has_the_time_of_the_kernels_it_launched() -> None:
+def test_ops_on_threads_have_the_time_of_their_kernels() -> None:
     names = {"name": ["dot", "cuLaunchKernel", "dot", "add"], "kind": ["op", "host", "kernel", "op"]}
     table = events.build(
         names
@@ -170,7 +170,7 @@ def test_an_op_on_a_thread_has_the_time_of_the_kernels_it_launched() -> None:
     assert trace.kernels["flop_rate"].tolist() == [128 / 20e-9]
 
 
-def test_the_table_of_instructions_has_what_is_known(data: Path) -> None:
+def test_the_table_of_instructions_has_the_known_facts(data: Path) -> None:
     def columns(trace: Trace) -> dict[str, list[object]]:
         (block, *_) = kernels.blocks(trace)
         names = [column["name"] for column in block["columns"]]

@@ -38,7 +38,7 @@ def trace_of(rows: list[Row]) -> Trace:
 
 
 def node_of(kind: str, name: str) -> tuple[str, ...]:
-    """The parts of a node's name; of copies and transfers without what a partition added."""
+    """The parts of a node's name; for copies and transfers without the suffix of the partition."""
     if kind in ("memcpy", "transfer"):
         head, _, last = name.rpartition("/")
         if head and last[:1] == "_" and last[1:].isdecimal():
@@ -57,7 +57,7 @@ def paths(table: pd.DataFrame) -> list[tuple[str, ...]]:
 
 
 @given(ROWS)
-def test_every_scope_has_what_is_in_it(rows: list[Row]) -> None:
+def test_every_scope_contains_its_ops(rows: list[Row]) -> None:
     counted = [(KINDS[kind], length, node_of(KINDS[kind], name)) for kind, length, name in rows]
     counted = [row for row in counted if row[0] in SIDE]
     table = scope_tree(trace_of(rows))
@@ -86,13 +86,13 @@ def test_every_scope_has_what_is_in_it(rows: list[Row]) -> None:
 
 
 @given(ROWS)
-def test_it_is_in_the_order_of_the_tree_and_the_larger_come_first(rows: list[Row]) -> None:
+def test_scopes_have_tree_order_with_larger_ones_first(rows: list[Row]) -> None:
     table = scope_tree(trace_of(rows))
     found = paths(table)
     below: dict[int, list[tuple[int, int]]] = {}
     for row in range(len(table)):
         parent = int(table["parent"][row])
-        # Between a row and its parent there is nothing but what the parent holds.
+        # Only the parent's own rows lie between a row and its parent.
         assert parent < row
         assert all(path[: len(found[parent])] == found[parent] for path in found[max(parent, 0) : row])
         below.setdefault(parent, []).append((-table["device_ns"][row], -table["host_ns"][row]))

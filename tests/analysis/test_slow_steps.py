@@ -103,7 +103,7 @@ def test_every_step(rows: list[dict[str, Any]]) -> None:
 
 @settings(max_examples=examples(50))
 @given(ROWS)
-def test_what_the_devices_did(rows: list[dict[str, Any]]) -> None:
+def test_device_work_of_slow_steps(rows: list[dict[str, Any]]) -> None:
     trace = trace_of(rows)
     table = slow_steps(trace)
     kernels = trace.events[trace.events["kind"] == "kernel"]

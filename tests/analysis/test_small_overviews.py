@@ -142,7 +142,7 @@ def test_names_in_an_overview_stay_text() -> None:
     assert "\u202e" not in repr(trace.overview)
 
 
-def test_a_step_in_which_mostly_nothing_was_recorded_has_a_headline_of_its_own() -> None:
+def test_a_nearly_empty_step_has_its_own_headline() -> None:
     columns = {"start_ns": [0, 90], "duration_ns": [9, 10], "kind": ["op"] * 2, "step": [0, 0]}
     assert Trace(events.build(columns)).overview["headline"] == (
         "The step takes 100 ns; nothing was recorded in 81.0 % of it."

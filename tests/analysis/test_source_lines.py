@@ -96,7 +96,7 @@ def test_the_flame_graph_gives_the_same_reasons(side: str) -> None:
     }
 
 
-def test_calls_without_a_line_say_what_they_do() -> None:
+def test_calls_without_a_line_are_named_by_their_work() -> None:
     names = {
         "FunctionRun": "waiting",
         "KernelAndDeviceFunc::Run": "waiting",

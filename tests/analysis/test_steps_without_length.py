@@ -43,7 +43,7 @@ ANALYSES = analyses()
 
 
 def _at_once(row: dict[str, Any], last: int) -> dict[str, Any]:
-    """An event of a step up to `last` at the one time of that step; of others as it is."""
+    """An event, moved to the only time of its step for steps up to `last`."""
     if row["step"] > last:
         return row
     return row | {"start_ns": 40 * (row["step"] + 1), "duration_ns": 0}

@@ -15,7 +15,7 @@ UNTRACED, TRACED = [100, 101, 99, 103], [125, 124, 126, 127]
 
 
 def measured(untraced: list[int], traced: list[int], *, late: int = 40) -> tv.Trace:
-    """Return a trace of which times are known: a GPU idle for `late` of 100 ns until work is launched."""
+    """Return a trace with known times: a GPU idle for `late` of 100 ns until work is launched."""
     times = [*((0, time) for time in untraced), *((1, time) for time in traced)]
     rows = [{"is_traced": is_traced, "duration_ns": time, "runs": 1} for is_traced, time in times]
     columns = {

@@ -127,7 +127,7 @@ def test_a_parameter_server_and_its_workers() -> None:
     assert 1e8 < fetched["bandwidth"] < 1e11
 
 
-def test_what_is_not_known_is_not_zero() -> None:
+def test_unknown_values_are_not_zero() -> None:
     columns = {"start_ns": [0, 5], "duration_ns": [10, 0], "kind": ["transfer", "memcpy"]}
     found = told(transfer_matrix(Trace(events.build(columns))))
     received, copied = found["transfer", "", ""], found["memcpy", "", ""]

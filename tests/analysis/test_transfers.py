@@ -87,7 +87,7 @@ def test_waiting_and_moving_of_anything(rows: list[tuple[int, int, int]]) -> Non
 
 
 @pytest.mark.collection("h200/straggler_ps_3gpuworkers_step0.pb")
-def test_tensors_that_arrive_together_are_not_faster_than_their_channel(shared: Path) -> None:
+def test_joint_tensors_are_not_faster_than_their_channel(shared: Path) -> None:
     table = real_trace(shared / "h200/straggler_ps_3gpuworkers_step0.pb").transfers
     certain = table[(table["kind"] == "transfer") & (table["transfer_least_ns"] == table["transfer_most_ns"])]
     assert certain["bandwidth"].max() * 8 < 100e9
@@ -109,7 +109,7 @@ def test_copies_wait_from_their_launch() -> None:
     assert found["bandwidth"].fillna(-1).tolist() == [1e10, -1, -1]
 
 
-def test_channels_of_other_tasks_and_steps_do_not_wait_for_each_other() -> None:
+def test_channels_of_different_tasks_or_steps_do_not_wait() -> None:
     table = events.build(
         {
             "start_ns": [0, 0, 0, 0],

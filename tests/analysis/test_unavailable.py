@@ -75,7 +75,7 @@ WITHOUT_STATS: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("name", WITHOUT_STATS)
-def test_what_a_trace_does_not_record_is_missing_not_0(data: Path, name: str) -> None:
+def test_unrecorded_values_are_missing_and_not_0(data: Path, name: str) -> None:
     """A table has its reason, a column of a table with other figures has no value, in the tabs a name."""
     trace = real_trace(data / name)
     for table, missing in WITHOUT_STATS[name].items():

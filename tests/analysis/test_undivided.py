@@ -20,7 +20,7 @@ from tfvis_nb.display.overview.findings_block import findings_block
 STEP = re.compile(
     r"(?<!outside )(?<!first )(?<!Slow )(?<!into )(?<!out of the )\bsteps?\b(?! marked)", re.IGNORECASE
 )
-"""Mentions of steps, but for those that the recording lacks, and the step of the program."""
+"""Mentions of steps, except steps that the recording lacks and the step of the program."""
 
 
 def bars(*events: dict[str, Any]) -> bytes:
@@ -79,7 +79,7 @@ def test_a_run_is_a_step(source: Any) -> None:
     assert "1 step" in repr(trace)
 
 
-def test_names_that_mention_steps_stay_as_they_are() -> None:
+def test_names_that_mention_steps_are_kept() -> None:
     trace = tv.read_trace(kineto(op="read per step"))
     assert "read per step 900 µs" in str(trace.overview)
     assert trace.findings["text"].str.contains("read per step takes", regex=False).any()

@@ -52,7 +52,7 @@ def test_each_caller_has_a_table_of_its_own() -> None:
         assert analysis(trace).attrs == table.attrs
 
 
-def test_what_was_computed_of_other_arguments_is_not_taken() -> None:
+def test_results_of_other_arguments_are_not_reused() -> None:
     trace = read_trace([DATA / "local_mlp_step1.pb"] * 2)
     of_one = op_statistics(trace, steps=[0])["count"].sum()
     assert op_statistics(trace, "op", {0})["count"].sum() == of_one

@@ -120,7 +120,7 @@ def _longest_path(durations: list[float], needs: list[list[int]]) -> list[int]:
 
 
 @given(_graphs())
-def test_ops_take_the_longest_path_through_what_they_need(
+def test_ops_take_the_longest_path_through_their_inputs(
     graph: tuple[list[int], list[list[int]], list[float]],
 ) -> None:
     durations, needs, factors = graph
@@ -140,7 +140,7 @@ def test_ops_take_the_longest_path_through_what_they_need(
     assert found.times["predicted_ns"].tolist() == [max(ends)]
 
 
-def test_what_is_hidden_holds_nothing_up_and_takes_its_time() -> None:
+def test_hidden_work_delays_nothing_and_takes_its_time() -> None:
     trace = _trace(
         start_ns=[0, 0, 50],
         duration_ns=[50, 20, 30],
@@ -209,7 +209,7 @@ def test_kernels_start_when_their_stream_and_their_launch_allow() -> None:
     assert end(activities={"launch": 0}) < 340
 
 
-def test_without_launches_nothing_waits_for_one_that_is_not_recorded() -> None:
+def test_kernels_without_recorded_launches_do_not_wait() -> None:
     trace = _trace(
         start_ns=[0, 10, 300],
         duration_ns=[20, 50, 10],
@@ -223,7 +223,7 @@ def test_without_launches_nothing_waits_for_one_that_is_not_recorded() -> None:
     assert what_if(trace, activities={"launch": 0}).times["predicted_ns"].tolist() == [60]
 
 
-def test_memsets_of_unknown_streams_wait_for_what_came_before_them() -> None:
+def test_memsets_of_unknown_streams_wait_for_earlier_work() -> None:
     trace = _trace(
         start_ns=[0, 0, 300, 310],
         duration_ns=[300, 5, 5, 10],

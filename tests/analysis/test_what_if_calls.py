@@ -163,7 +163,7 @@ def test_jax_traces_until_the_new_program_runs() -> None:
 
 
 def test_steps_do_not_wait_for_removed_work() -> None:
-    """What is removed came after work outside of the step."""
+    """The removed work came after work outside the step."""
     trace = built(
         [
             op("kept", 0, 10, op="Add", step=0),

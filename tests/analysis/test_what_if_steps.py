@@ -1,4 +1,4 @@
-"""Predictions for traces of several steps, and those that would be wrong."""
+"""Predictions for traces of several steps, and refused ones."""
 
 from typing import Any
 

@@ -35,7 +35,7 @@ def path_of(name: str) -> Path:
 
 
 def sampled(names: list[str]) -> list[ParameterSet]:
-    """Return parameters of which those outside of the sample are thorough."""
+    """Return parameters; all outside the sample are thorough."""
     return [
         pytest.param(name, marks=[pytest.mark.thorough] if outside_sample(path_of(name)) else [])
         for name in names

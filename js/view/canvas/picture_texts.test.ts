@@ -23,7 +23,7 @@ it("title and summary stand in one line if there is room for both", () => {
   expect(headHeight(placed)).toBe(36);
 });
 
-it("omits no texts if none overlap", () => {
+it("wraps texts that do not fit, without omitting any", () => {
   const placed = lines(174, "a title", "45.5 ms · 2 devices");
   expect(placed.map(({ text, x, y }) => [text, x, y])).toEqual([
     ["a title", 12, 18],
