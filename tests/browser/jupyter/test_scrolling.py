@@ -1,0 +1,45 @@
+"""The wheel over a widget, and the notebook around it."""
+
+from __future__ import annotations
+
+from playwright.sync_api import Locator, expect
+
+from tests.browser.dashboard import TRACE
+from tests.browser.notebook import Notebook, OpenNotebook
+
+SCROLLER = 'document.querySelector(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-WindowedPanel-outer")'
+TO_ITS_END = "element => { element.scrollTop = element.scrollHeight; return element.scrollTop }"
+SELECT = "(host, selection) => host.tfvis.store.select(selection)"
+EVENTS = {"events": list(range(30))}
+RANGE = {"start": 0, "end": 1e9, "lanes": None, "step": None}
+
+
+def test_wheel_at_the_end_of_a_pane_stays_there(notebook: OpenNotebook) -> None:
+    space = "print('\\n' * 60)"
+    shows = [f"tv.{show}({str(TRACE)!r})" for show in ("show_timeline", "show_dashboard")]
+    book = notebook(["import tfvis_nb as tv", *shows, space])
+    book.run_all()
+    timeline, shown = book.timeline(1).wait(), book.dashboard(2).wait()
+    timeline.host.evaluate(SELECT, EVENTS)
+    expect(timeline.title).to_have_text("30 events selected")
+    expect_wheel_to_stay(book, timeline.details)
+    timeline.host.evaluate(SELECT, RANGE)
+    expect_wheel_to_stay(book, timeline.root.get_by_role("table", name="Time by op").locator(".."))
+    table = shown.table("Ops", "By op type")
+    expect_wheel_to_stay(book, table.locator(".."))
+    expect_wheel_to_stay(book, shown.panels.locator(".tab-panel:not([hidden])"))
+
+
+def expect_wheel_to_stay(book: Notebook, pane: Locator) -> None:
+    pane.evaluate("element => element.scrollIntoView({ block: 'center' })")
+    assert pane.evaluate(TO_ITS_END) > 0
+    box, cell = pane.bounding_box(), book.cell(0).bounding_box()
+    assert box
+    assert cell
+    before = book.page.evaluate(f"{SCROLLER}.scrollTop")
+    book.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
+    book.page.mouse.wheel(0, 300)
+    # Next to the widget the wheel scrolls the notebook, by this one alone.
+    book.page.mouse.move(cell["x"] + 5, box["y"] + box["height"] / 2)
+    book.page.mouse.wheel(0, 40)
+    book.page.wait_for_function(f"{SCROLLER}.scrollTop === {before + 40}")
