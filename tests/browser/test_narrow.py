@@ -50,6 +50,16 @@ TO_THE_END = """lanes => new Promise((done) => {
 # Some labels also show the value at the pointer.
 PLACES = """labels => Object.fromEntries([...labels.querySelectorAll("b")].map(
     (label) => [label.textContent, label.getBoundingClientRect().top]))"""
+# The select of one choice alone, as wide as it needs.
+CUTS = """(select, text) => {
+    const copy = select.cloneNode();
+    copy.style.width = "auto";
+    copy.append(new Option(text));
+    select.after(copy);
+    const cuts = copy.offsetWidth > select.offsetWidth;
+    copy.remove();
+    return cuts;
+}"""
 CLIPPED = "element => element.scrollWidth > element.clientWidth"
 LINES = """element => {
     const range = document.createRange();
@@ -116,6 +126,13 @@ def test_choosing_a_step_moves_nothing(timeline: Timeline, width: int) -> None:
     step.select_option(index=1)
     expect(slider).to_have_attribute("aria-valuetext", re.compile("^step 7,"))
     assert slider.evaluate(TOP) == before
+
+
+def test_step_select_shows_a_whole_duration(timeline: Timeline) -> None:
+    step = timeline.root.get_by_role("combobox", name="Step")
+    for width in (700, 848, 1300):
+        resize(timeline, width)
+        assert not step.evaluate(CUTS, "Outside steps · 146 ms"), width
 
 
 @pytest.mark.thorough
@@ -258,7 +275,7 @@ def test_the_key_of_the_search_replaces_what_was_searched_for(timeline: Timeline
     expect(timeline.search_box).to_have_value("Conv")
     # 20 letters are readable beside their hits, and the lanes stay where they are.
     timeline.search_box.fill("")
-    for width in (968, 1100, 1200, 1270, 1345):
+    for width in (848, 968, 1100, 1200, 1270, 1345):
         resize(timeline, width)
         top = timeline.lanes.evaluate(TOP)
         timeline.search_box.fill("op:MatMul kind:kerne")
