@@ -109,6 +109,10 @@ def test_input_launches_and_the_device_itself() -> None:
         (3, "kernel gap", "b"),
         (22, "host", "after"),
     ]
+    # The kernels end the gaps, and the step ends the last one.
+    gaps = trace.idle_gaps.sort_values("start_ns")
+    first, second = np.flatnonzero(trace.events["kind"] == "kernel")
+    assert gaps["end_event"].tolist() == [first, first, second, -1]
 
 
 def test_receiving_tells_waiting_from_moving() -> None:

@@ -13,6 +13,7 @@ from tfvis_nb.analysis import flame_graph, kernels
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.core.format import format_duration
+from tfvis_nb.display.tabs.wording import named
 
 
 def test_a_row_is_found_in_the_timeline_by_pointer_and_by_key(shown: Dashboard) -> None:
@@ -180,13 +181,18 @@ def test_a_gap_is_shown_on_its_device(exported_dashboard: OpenDashboard, tmp_pat
         shown.timeline.details.get_by_role("table", name="Selected events").locator("tbody tr")
     ).to_have_count(events)
     shown.timeline.clear()
+    selected = "host => host.tfvis.store.selection.events"
     for table in ("Longest gaps", "Idle time by cause"):
         rows = shown.table("Gaps", table).locator("tbody tr")
         for device in ("ps 0 · CPU:0", "worker 1 · GPU:0"):
             button = rows.filter(has_text=device).first.get_by_role("button").first
             button.focus()
             shown.page.keyboard.press("Enter")
-            assert shown.timeline.expect_fact("On") == device
+            ended_by = shown.timeline.host.evaluate(selected)
+            if ended_by is None:
+                assert shown.timeline.expect_fact("On") == device
+            else:
+                assert set(named(trace.events.iloc[ended_by])["device"]) == {device}
         expect(last).to_be_in_viewport()
         shown.timeline.clear()
     button = rows.filter(has_text="worker 1 · GPU:0").first.get_by_role("button")

@@ -22,7 +22,7 @@ from tfvis_nb.core.palette import COLOURS
 from tfvis_nb.display.tabs import COMPARISON, TABS, parts, tab, why_none
 from tfvis_nb.display.tabs.blocks import LONGEST_TEXT, MOST_ROWS, UNITS, TableColumn, key, table
 from tfvis_nb.display.tabs.wording import named
-from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
+from tfvis_nb.display.tabs.zoom_targets import MOST_SELECTED, ZoomTargets
 
 PARTS = [title for titles in TABS.values() for title in titles]
 
@@ -65,7 +65,7 @@ def test_every_figure_has_a_unit_and_a_definition(trace: Trace, name: str) -> No
 
 
 @pytest.mark.parametrize("file", ["gpu_tf221_dist.pb.xz", "gpu_tf221_two_logical.pb.xz"])
-def test_a_cause_leads_to_the_longest_part_that_has_it(file: str) -> None:
+def test_a_cause_selects_what_ends_its_gaps(file: str) -> None:
     trace = real_trace(DATA / file)
     causes = tables(tab(trace, "Gaps"))[0]
     assert causes["rows"]
@@ -79,6 +79,14 @@ def test_a_cause_leads_to_the_longest_part_that_has_it(file: str) -> None:
         assert zoom["end"] - zoom["start"] == longest["duration_ns"]
         assert zoom["start"] + places.origin in gaps.loc[of, "start_ns"].tolist()
         assert {drawn["device"].iloc[at] for at in zoom["lanes"]} == {longest["device"]}
+        # A gap ends where the next event of its device starts, or with the step.
+        parts = gaps[of].merge(gaps.groupby("gap")["start_ns"].min().rename("start"), on="gap")
+        own = trace.events[trace.events["device"] == longest["device"]]
+        ends = set(parts["start"] + parts["gap_ns"]) & set(own["start_ns"])
+        events = zoom.get("events", [])
+        assert len(events) == min(len(ends), MOST_SELECTED)
+        assert set(trace.events["start_ns"].iloc[events]) <= ends
+        assert set(trace.events["device"].iloc[events]) <= {longest["device"]}
 
 
 def test_lists_of_ops_are_cut_where_there_is_no_room() -> None:

@@ -222,7 +222,8 @@ def keep_waits(trace: Trace, part: Trace, ids: np.ndarray) -> None:
     event = _indices(ids, path["event"].to_numpy(np.int64))
     part.critical_path = path[event >= 0].assign(event=event[event >= 0]).reset_index(drop=True)
     gaps = _cut(trace.idle_gaps, start, end)
-    part.idle_gaps = gaps.assign(cause_event=_indices(ids, gaps["cause_event"].to_numpy(np.int64)))
+    events = {name: _indices(ids, gaps[name].to_numpy(np.int64)) for name in ("cause_event", "end_event")}
+    part.idle_gaps = gaps.assign(**events)
     part.slack = _rows_of(ids, trace.slack)
 
 

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
+import type { Drawn } from "../types";
 import { type Container, openContainer } from "./container";
 import { gzip, type Planned, writeContainer } from "./testing/write_container";
 import { sums, Waiting } from "./waiting";
@@ -93,6 +94,12 @@ describe("Waiting", () => {
     expect(waiting.stretch(host, 12)).toBeNull();
   });
 
+  it("finds the event of the device that ends an idle stretch", () => {
+    const start = Float64Array.of(10, 35, 35, 50);
+    const drawn = { start, lane: Uint16Array.of(0, 0, 1, 1), lanes: [ops, kernels] } as unknown as Drawn;
+    expect([0, 1, 2].map((at) => waiting.endedBy(at, drawn))).toEqual([2, 2, -1]);
+  });
+
   it("is empty if nothing was sent", async () => {
     const none = new Waiting(await opened({}, {}), rows);
     expect([none.path, none.idle, none.stretch(kernels, 12)]).toEqual([null, null, null]);
@@ -103,12 +110,12 @@ describe("Waiting", () => {
 describe("sums", () => {
   it("adds up pieces by kind, cut to a range, the longest first", () => {
     expect(sums(waiting.path!, 0, 105)).toEqual([
-      { kind: 0, total: 55, longest: 0 },
-      { kind: 1, total: 10, longest: 1 },
+      { kind: 0, total: 55, pieces: [0, 2, 3] },
+      { kind: 1, total: 10, pieces: [1] },
     ]);
     expect(sums(waiting.path!, 25, 45)).toEqual([
-      { kind: 0, total: 10, longest: 0 },
-      { kind: 1, total: 10, longest: 1 },
+      { kind: 0, total: 10, pieces: [0, 2] },
+      { kind: 1, total: 10, pieces: [1] },
     ]);
   });
 

@@ -1,5 +1,6 @@
 /** What steps and devices waited for: the pieces of critical paths, and why devices were idle. */
-import type { Lane } from "../types";
+import { firstAtLeast } from "../lod/bisect";
+import type { Drawn, Lane } from "../types";
 import { type Container, oneOf } from "./container";
 import { signed } from "./row_order";
 
@@ -15,11 +16,11 @@ export interface Pieces {
   kinds: [name: string, definition: string][];
 }
 
-/** How long pieces of one kind took, and the longest of them. */
+/** How long pieces of one kind took, and which they are, the longest first. */
 export interface Sum {
   kind: number;
   total: number;
-  longest: number;
+  pieces: number[];
 }
 
 interface Header {
@@ -90,11 +91,23 @@ export class Waiting {
     const at = idle.start.findIndex((start, each) => start <= time && idle.end[each] > time && isOf(each));
     if (at < 0) return null;
     let first = at;
-    let last = at;
     while (first > 0 && idle.end[first - 1] === idle.start[first]) first--;
-    while (idle.start[last + 1] === idle.end[last]) last++;
-    return { start: idle.start[first], end: idle.end[last] };
+    return { start: idle.start[first], end: stretchEnd(idle, at) };
   }
+
+  /** The device's event that ends the idle stretch of a piece; -1 without one. */
+  endedBy(at: number, { start, lane, lanes }: Drawn): number {
+    const end = this.idle ? stretchEnd(this.idle, at) : Number.NaN;
+    for (let id = firstAtLeast(start, end); start[id] === end; id++)
+      if (this.isOf([lanes[lane[id]]])(at)) return id;
+    return -1;
+  }
+}
+
+function stretchEnd({ start, end }: Pieces, at: number): number {
+  let last = at;
+  while (start[last + 1] === end[last]) last++;
+  return end[last];
 }
 
 /** Sums of the pieces between two times, the longest first; only pieces that pass `isCounted`. */
@@ -104,15 +117,15 @@ export function sums(
   to: number,
   isCounted: (at: number) => boolean = () => true,
 ): Sum[] {
-  const found: Sum[] = kinds.map((_, number) => ({ kind: number, total: 0, longest: -1 }));
+  const found: Sum[] = kinds.map((_, number) => ({ kind: number, total: 0, pieces: [] }));
   const length = (at: number) => Math.min(end[at], to) - Math.max(start[at], from);
   for (let at = 0; at < start.length; at++) {
     if (start[at] >= to || end[at] <= from || !isCounted(at)) continue;
-    const sum = found[kind[at]];
-    sum.total += length(at);
-    if (sum.longest < 0 || length(at) > length(sum.longest)) sum.longest = at;
+    found[kind[at]].total += length(at);
+    found[kind[at]].pieces.push(at);
   }
-  return found.filter((sum) => sum.longest >= 0).sort((a, b) => b.total - a.total);
+  for (const { pieces } of found) pieces.sort((a, b) => length(b) - length(a));
+  return found.filter(({ pieces }) => pieces.length).sort((a, b) => b.total - a.total);
 }
 
 function pieces(

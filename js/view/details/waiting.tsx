@@ -1,4 +1,7 @@
-/** The critical path by activity, and sums of a step's waits and of devices' idle times by cause; each links to the longest of its pieces. */
+/**
+ * The critical path by activity, and sums of a step's waits and of devices' idle times by cause. Each shows the longest
+ * of its pieces; a cause of idle time selects the events that end its gaps.
+ */
 
 import type { Actions } from "../../input/actions";
 import { formatDuration, formatPercent } from "../../model/format/units";
@@ -42,7 +45,7 @@ export function WaitingSummary({ store, actions, start, end, lanes, isOne = fals
   const chosen = store.drawn.lanes.filter((lane) => lanes === null || lanes.includes(lane.id));
   const idled = idle ? sums(idle, start, end, waiting.isOf(chosen)) : [];
   const devices = waiting.deviceCount(chosen);
-  const cause = idle && idled.length > 0 ? idle.event[idled[0].longest] : -1;
+  const cause = idle && idled.length > 0 ? idle.event[idled[0].pieces[0]] : -1;
   return (
     <>
       {path && isCritical(store) && (
@@ -50,7 +53,7 @@ export function WaitingSummary({ store, actions, start, end, lanes, isOne = fals
           title={PATH}
           pieces={path}
           rows={sums(path, start, end)}
-          choose={(at) => {
+          choose={({ pieces: [at] }) => {
             if (path.event[at] >= 0) actions.visit(path.event[at]);
             actions.show({ start: path.start[at], end: path.end[at] }, 1);
           }}
@@ -61,10 +64,14 @@ export function WaitingSummary({ store, actions, start, end, lanes, isOne = fals
           title={`Idle time by cause${devices > 1 ? `, sum of ${devices} devices` : ""}`}
           pieces={idle}
           rows={idled}
-          choose={(at) => {
+          choose={({ pieces }) => {
+            const [at] = pieces;
             const lane = chosen.find((each) => waiting.isOf([each])(at));
             const range = { start: idle.start[at], end: idle.end[at] };
-            store.select({ ...range, lanes: lane ? [lane.id] : null, step: store.stepNumber });
+            const ended = new Set(pieces.map((piece) => waiting.endedBy(piece, store.drawn)));
+            ended.delete(-1);
+            const lanes = lane ? [lane.id] : null;
+            store.select(ended.size ? { events: [...ended] } : { ...range, lanes, step: store.stepNumber });
             if (lane) actions.keepLanesInSight([lane.id]);
             actions.show(range, 0.3);
           }}
@@ -84,7 +91,7 @@ function Table({
   title: string;
   pieces: Pieces;
   rows: Sum[];
-  choose: (at: number) => void;
+  choose: (row: Sum) => void;
 }) {
   const whole = rows.reduce((sum, row) => sum + row.total, 0);
   return (
@@ -92,15 +99,15 @@ function Table({
       <h3>{title === PATH ? "By activity" : title}</h3>
       <table class="causes" aria-label={title}>
         <tbody>
-          {rows.map(({ kind, total, longest }) => (
-            <tr key={kind} title={pieces.kinds[kind][1]}>
+          {rows.map((row) => (
+            <tr key={row.kind} title={pieces.kinds[row.kind][1]}>
               <td>
-                <button type="button" onClick={() => choose(longest)}>
-                  {pieces.kinds[kind][0]}
+                <button type="button" onClick={() => choose(row)}>
+                  {pieces.kinds[row.kind][0]}
                 </button>
               </td>
-              <td>{formatDuration(total)}</td>
-              <td>{formatPercent(total / whole)}</td>
+              <td>{formatDuration(row.total)}</td>
+              <td>{formatPercent(row.total / whole)}</td>
             </tr>
           ))}
         </tbody>

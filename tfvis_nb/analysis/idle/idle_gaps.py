@@ -57,6 +57,7 @@ _COLUMNS = {
     "cause_event": "int64",
     "gap": "int64",
     "gap_ns": "int64",
+    "end_event": "int64",
 }
 _OF_WAIT = {
     "transfer_wait": "recv wait",
@@ -77,12 +78,16 @@ _OF_ACTIVITY = {
 
 
 class _Idle(NamedTuple):
-    """Gaps in which a device did nothing: device, start, end, and the event that ended it."""
+    """Gaps in which a device did nothing: device, start, end, and the event that was waited for.
+
+    That event ended the gap, unless the step ended first: then ``ended_by`` is -1.
+    """
 
     device_row: np.ndarray
     start: np.ndarray
     end: np.ndarray
     event: np.ndarray
+    ended_by: np.ndarray
 
 
 @validate_input
@@ -103,8 +108,9 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
     pandas.DataFrame
         One row per gap and cause, the longest gap first, in a gap by time: ``step`` (int64), ``task``,
         ``device`` (category), ``start_ns``, ``duration_ns`` (int64), ``cause`` (category of `CAUSES`),
-        ``cause_event`` (int64 id of the event that took most of that time), ``gap`` (int64, from 0) and
-        ``gap_ns`` (int64). Devices are accelerators, and the CPUs of tasks without accelerators. `cannot_say`
+        ``cause_event`` (int64 id of the event that took most of that time), ``gap`` (int64, from 0),
+        ``gap_ns`` (int64) and ``end_event`` (int64 id of the device's event that ended the gap, -1 if the
+        step ended first). Devices are accelerators, and the CPUs of tasks without accelerators. `cannot_say`
         if no device of a step has a row of its work.
 
     Notes
@@ -154,6 +160,7 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
     table["cause_event"] = pieces.event[longest]
     table["gap"] = gap
     table["gap_ns"] = (idle.end - idle.start)[gap]
+    table["end_event"] = idle.ended_by[gap]
     order = np.lexsort((table["start_ns"], gap, -table["gap_ns"]))
     return table.take(order).reset_index(drop=True)
 
@@ -184,11 +191,13 @@ def _idle(trace: Trace, here: StepDevices, shown: np.ndarray) -> _Idle:
     np.maximum.at(until, device_row, reached)
     tails = device_rows[until[device_rows] < here.last[device_rows]]
     final = final_events(trace, here.table["step"].to_numpy(np.int64)[tails])
+    ended_by = here.event[ran[gaps]]
     return _Idle(
         np.concatenate([device_row[gaps], tails]),
         np.concatenate([free[gaps], until[tails]]),
         np.concatenate([start[gaps], here.last[tails]]),
-        np.concatenate([here.event[ran[gaps]], final]),
+        np.concatenate([ended_by, final]),
+        np.concatenate([ended_by, np.full(len(tails), -1)]),
     )
 
 

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
@@ -12,7 +13,7 @@ from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, step_key, table
 from tfvis_nb.display.tabs.wording import named
-from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
+from tfvis_nb.display.tabs.zoom_targets import MOST_SELECTED, ZoomTargets
 
 _CAUSE = TableColumn(
     "cause", "Cause", "text", "Why the device was idle; point at a cause for its definition."
@@ -66,23 +67,33 @@ def _causes(trace: Trace) -> dict[str, Any]:
         "Idle time by cause",
         rows,
         columns,
-        definition="Causes add up to the device's idle time exactly. Click a row to see its longest gap."
+        definition="Causes add up to the device's idle time exactly. Click a row to see its longest gap and"
+        " to select the events that end its gaps."
         + (" The first step is left out, because it is not typical." if of_steps is not trace else ""),
-        zoom=[] if why_not(found) else _longest_parts(trace, found, sums.head(MOST_ROWS)),
+        zoom=[] if why_not(found) else _parts(trace, found, sums.head(MOST_ROWS)),
         hints=hints,
         reason=why_not(found),
     )
 
 
-def _longest_parts(trace: Trace, gaps: pd.DataFrame, sums: pd.DataFrame) -> list[dict[str, Any] | None]:
-    """Return the time range of the longest gap with each row's cause, on the lanes of its device."""
+def _parts(trace: Trace, gaps: pd.DataFrame, sums: pd.DataFrame) -> list[dict[str, Any] | None]:
+    """Return the time range of the longest gap with each row's cause, on the lanes of its device.
+
+    It has the events that end the gaps with that cause, the longest gap first; none if the step ends them.
+    """
     keys = ["task", "device", "cause"]
-    parts = gaps.sort_values("duration_ns", ascending=False, kind="stable").drop_duplicates(keys)
-    parts = parts.astype(dict.fromkeys(keys, "str"))
-    parts = sums[keys].astype("str").merge(parts, on=keys, how="left", validate="one_to_one")
-    starts = parts["start_ns"].to_numpy()
-    ends = starts + parts["duration_ns"].to_numpy()
-    return ZoomTargets(trace).of_devices(parts["task"], parts["device"], starts, ends)
+    by_length = gaps.sort_values("duration_ns", ascending=False, kind="stable")
+    of_key = dict(list(by_length.groupby(keys, observed=True, sort=False)))
+    rows = [of_key[key] for key in sums[keys].itertuples(index=False, name=None)]
+    longest = pd.DataFrame([row.iloc[0] for row in rows])
+    starts = longest["start_ns"].to_numpy(np.int64)
+    ends = starts + longest["duration_ns"].to_numpy(np.int64)
+    found = ZoomTargets(trace).of_devices(longest["task"], longest["device"], starts, ends)
+    for target, row in zip(found, rows, strict=True):
+        ended_by = row["end_event"].loc[row["end_event"] >= 0].unique()[:MOST_SELECTED].tolist()
+        if target is not None and ended_by:
+            target["events"] = ended_by
+    return found
 
 
 def _longest(trace: Trace) -> dict[str, Any]:

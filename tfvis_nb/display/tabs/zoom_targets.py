@@ -14,7 +14,7 @@ _ROOM = 2
 """Context before and after an event, as a multiple of its length."""
 _LEAST_NS = 400
 """Minimum context, for very short events."""
-_MOST_SELECTED = 200
+MOST_SELECTED = 200
 """Maximum events that a row selects, because every page holds their numbers."""
 
 
@@ -44,7 +44,7 @@ class ZoomTargets:
         found: dict[int, list[int]] = {}
         wanted = {int(group[event]) for event in longest}
         for event, number in zip(by_length.tolist(), group[by_length].tolist(), strict=True):
-            if number in wanted and len(listed := found.setdefault(number, [])) < _MOST_SELECTED:
+            if number in wanted and len(listed := found.setdefault(number, [])) < MOST_SELECTED:
                 listed.append(event)
         rows = [found.get(int(group[event]), [int(event)]) for event in longest]
         return [self._of_event(selected[0]) | {"events": selected} for selected in rows]
