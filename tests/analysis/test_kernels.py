@@ -142,7 +142,7 @@ BY_HAND = {
 }
 
 # By hand as well: threads of an SM that run at once, what limits them, the blocks of the grid in multiples of
-# the blocks that 132 SMs hold, and Tensor Cores. A block of 384 threads has 384 * 168 of the 65,536 registers.
+# the blocks that 132 SMs hold, and Tensor Cores. 384 threads have 384 * 168 of the 65,536 registers.
 FILLED_BY_HAND = {
     "ResourceApplyAdam": (2048, "", None, False),
     "Conv2D": (2 * 128, "registers", 1024 / (2 * 132), True),

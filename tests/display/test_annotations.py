@@ -39,7 +39,7 @@ def options(page: str) -> dict[str, Any]:
 
 
 def made(**given: Any) -> dict[str, Any]:
-    """What the front end sends of an annotation."""
+    """An annotation as sent by the front end."""
     rest = {"id": "x", "kind": "mark", "start": 5, "end": 5, "lanes": None, "event": None}
     return {**rest, "event_name": "", "name": "here", "text": "", **given}
 

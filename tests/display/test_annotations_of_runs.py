@@ -49,7 +49,7 @@ def test_annotations_go_along_to_the_same_trace(show: Any, run: Run, capsys: Any
     (after,) = run(show(read_again()), cell="a")
     assert after.annotations.equals(before.annotations)
     assert after.annotations is not before.annotations
-    # They stay with the second rerun, and edited ones stay as they were edited.
+    # They stay with the second rerun, and edited ones keep their edits.
     shown: Any = getattr(after, "timeline", after)
     shown._annotations = [{**each, "name": "renamed"} for each in shown._annotations]
     (last,) = run(show(read_again()), cell="a")

@@ -57,7 +57,7 @@ def test_a_cell_shows_the_chart_itself(trace: tv.Trace, name: str) -> None:
     assert (state["title"], state["_bokeh"]) == (title, bokehjs.version())
 
 
-def test_what_the_user_changed_is_shown(trace: tv.Trace) -> None:
+def test_changes_of_the_user_are_shown(trace: tv.Trace) -> None:
     made = trace.charts.breakdown()
     before, _ = shown(made)
     made.title = Title(text="Mine <b>")

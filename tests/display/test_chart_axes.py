@@ -1,4 +1,4 @@
-"""Axes of charts: their units, and where they have marks."""
+"""Axes of charts: their units, and the positions of their marks."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_units_are_those_of_the_range(scale: int, unit: str) -> None:
     "spread",
     [(4, 4), (1, 1), (1000, 1000), (1.1, 1.9), (3, 40), (2, 900), (0.4, 90_000), (0.001, 5e8)],
 )
-def test_a_logarithmic_axis_has_marks_on_both_sides_of_what_it_shows(spread: tuple[float, float]) -> None:
+def test_a_logarithmic_axis_has_marks_around_its_values(spread: tuple[float, float]) -> None:
     for marks in (time_marks(*spread), byte_marks(max(spread[0], 1), spread[1])):
         places = [place for place, _ in marks]
         assert 2 <= len(places) <= 11
@@ -57,7 +57,7 @@ def test_a_logarithmic_axis_has_marks_on_both_sides_of_what_it_shows(spread: tup
         assert 1 <= float(number) < 1000 or unit in ("ns", "s")
 
 
-def test_marks_of_transfers_are_where_they_are() -> None:
+def test_marks_of_transfers_have_their_positions() -> None:
     made: Any = real_trace(DATA / "gpu_tf221_mlp.pb.xz").charts.transfers()
     data = drawn_source(made).data
     axis = made.xaxis[0]

@@ -19,7 +19,7 @@ from tfvis_nb.display.charts.style import TIME
 
 
 def _lines(made: figure) -> list[np.ndarray]:
-    """The lines of bandwidth: where they change (ms), and to what (GB/s)."""
+    """The lines of bandwidth: the times of changes (ms), and the new values (GB/s)."""
     (time,) = made.tags
     rate = {"GB/s": 1.0, "MB/s": 1e-3, "kB/s": 1e-6, "B/s": 1e-9}[
         chart_title(made).split("(")[1].split(",")[0]
@@ -42,8 +42,8 @@ def _copies(count: int, gap: int) -> tv.Trace:
     return tv.Trace(events.build(columns))
 
 
-def test_bandwidth_follows_the_timeline_and_is_nothing_where_nothing_moves() -> None:
-    # Parts of 1 us, of which every second one is half empty.
+def test_bandwidth_is_zero_while_nothing_moves() -> None:
+    # Parts of 1 us; every second one is half empty.
     trace = _copies(BANDWIDTH_PARTS, 0)
     trace = tv.Trace(trace.events.assign(duration_ns=np.tile([500, 1000], BANDWIDTH_PARTS // 2)))
     made = trace.charts.bandwidth()
@@ -54,7 +54,7 @@ def test_bandwidth_follows_the_timeline_and_is_nothing_where_nothing_moves() -> 
     assert to_host[:, :3] == pytest.approx(np.array([[0.001, 0.002, 0.003], [4, 0, 4]]))
 
 
-def test_bandwidth_of_many_copies_is_drawn_in_parts_and_moves_as_much() -> None:
+def test_bandwidth_of_many_copies_is_binned_with_equal_bytes() -> None:
     count = 20 * BANDWIDTH_PARTS
     moved = 0.0
     for ms, rate in _lines(_copies(count, 500).charts.bandwidth()):
@@ -80,7 +80,7 @@ def test_bandwidth_of_a_real_trace_moves_what_its_transfers_do() -> None:
     assert moved == pytest.approx(int(known["bytes"].sum()))
 
 
-def test_bandwidth_cannot_be_said_where_nothing_moved_or_no_size_is_recorded() -> None:
+def test_bandwidth_needs_transfers_with_sizes() -> None:
     columns: dict[str, Any] = {"start_ns": [0], "duration_ns": [1], "op": ["MemcpyH2D"]}
     nothing = tv.Trace(events.build({**columns, "kind": ["op"]}))
     assert nothing.charts.why_not("bandwidth").id == "no_transfers"

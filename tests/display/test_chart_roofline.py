@@ -69,7 +69,7 @@ def test_a_ceiling_for_each_type_of_numbers() -> None:
     assert first.startswith("float16, bfloat16: ")
 
 
-def test_the_tab_of_ops_has_the_chart_where_rates_are_known_or_kernels_ran() -> None:
+def test_the_ops_tab_has_the_chart_if_rates_are_known() -> None:
     def reasons(name: str) -> list[str]:
         return [
             getattr(one["cannot_say"], "id", "")
@@ -95,7 +95,7 @@ def test_the_tab_of_ops_shows_which_kernels_use_tensor_cores() -> None:
 
 
 @pytest.mark.parametrize("spread", [(1, 1), (0.02, 3), (1e-3, 1e15), (5e8, 1.07e15)])
-def test_powers_of_ten_lie_around_what_is_shown(spread: tuple[float, float]) -> None:
+def test_powers_of_ten_enclose_the_values(spread: tuple[float, float]) -> None:
     marks = decade_marks(*spread, FLOP_RATES)
     places = [place for place, _ in marks]
     assert 2 <= len(places) <= 11

@@ -1,4 +1,4 @@
-"""Texts of a trace in charts: they are plain text, and distinguish what they name."""
+"""Texts of a trace in charts: they are plain text, and stay distinct."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_no_text_of_a_trace_is_taken_for_a_formula(name: str) -> None:
 
 
 def marked_trace(mark: str) -> tv.Trace:
-    """A trace of which every chart can be made, and whose every text has a mark."""
+    """A trace with data for every chart, and a mark in each of its texts."""
     text = f"{mark}<img src=x>@{{name}}$index{{safe}}"
     count = 8
     kinds = ["op", "kernel", "memcpy", "memcpy", "transfer", "transfer", "op", "op"]

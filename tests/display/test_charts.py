@@ -109,7 +109,7 @@ def test_tasks_that_are_called_the_same_have_bars_of_their_own() -> None:
         assert len(rows) == len(set(rows)) == 2
 
 
-def test_what_is_drawn_says_what_its_colour_stands_for() -> None:
+def test_legends_name_each_drawn_colour() -> None:
     trace = real_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
     steps = trace.charts.steps()
     (span,) = list(steps.select(type=Span))
@@ -146,7 +146,7 @@ def test_a_step_that_would_flatten_the_others_is_cut(count: int) -> None:
         data: Any = source.data
         drawn = "bar" if whole == "took" else whole
         pieces = np.flatnonzero(np.asarray(data["step"]) == 0)
-        # The figures are those of the step, what is drawn is a little longer than the others, with a gap.
+        # The figures are those of the step; the drawn part is a little longer than the others, with a gap.
         assert [data[whole][piece] for piece in pieces] == pytest.approx([9.0, 9.0])
         first, second = pieces
         assert data[f"{drawn}_from"][first] == 0

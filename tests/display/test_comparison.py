@@ -199,7 +199,7 @@ def test_steps_of_one_trace_begin_at_the_left(steps: Trace) -> None:
     assert sum(row[place] for row in activities["rows"]) == duration[numbers[1]] - duration[numbers[0]]
 
 
-def test_what_is_of_no_step_makes_none_longer_and_is_told() -> None:
+def test_events_outside_steps_lengthen_none_and_are_noted() -> None:
     columns = {"start_ns": [0, 10, 14, 17, 30], "duration_ns": [5, 10, 2, 9, 10], "step": [0, 1, -1, -1, 2]}
     shown = tv.show_comparison(Trace(events.build({**columns, "kind": ["op"] * 5})), steps=(1, 2))
     whole = tables(shown)["Summary"]
@@ -210,7 +210,7 @@ def test_what_is_of_no_step_makes_none_longer_and_is_told() -> None:
     assert shown.b.trace.notes == []
 
 
-def test_a_step_has_the_critical_path_gaps_and_memory_that_it_has_in_the_run(steps: Trace) -> None:
+def test_a_single_step_keeps_its_path_gaps_and_memory(steps: Trace) -> None:
     numbers = [step for step in steps.steps["step"].tolist() if step >= 0][:2]
     shown = tv.show_comparison(steps, steps=(numbers[0], numbers[1]))
     times = steps.steps.set_index("step")
@@ -308,7 +308,7 @@ def test_a_trace_and_a_step_of_another(two: tuple[Trace, Trace], steps: Trace) -
     assert "Change per step" in heads(tv.show_comparison(two[0], steps))
 
 
-def test_what_is_shown_in_a_notebook(two: tuple[Trace, Trace]) -> None:
+def test_a_comparison_in_a_notebook(two: tuple[Trace, Trace]) -> None:
     shown = tv.show_comparison(*two)
     data, _ = shown._repr_mimebundle_()
     assert "application/vnd.jupyter.widget-view+json" in data

@@ -95,9 +95,7 @@ def test_a_view_begins_to_compute_when_its_timeline_is_drawn(trace: tv.Trace) ->
     shown.close()
 
 
-def test_showing_it_computes_the_first_tab_at_once_and_the_others_when_a_view_asks(
-    trace: tv.Trace, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_showing_it_computes_other_tabs_on_request(trace: tv.Trace, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tabs_widget, "PATIENCE_S", 60)
     shown = tv.show_dashboard(trace)
     shown._repr_mimebundle_()
@@ -115,7 +113,7 @@ def test_showing_it_computes_the_first_tab_at_once_and_the_others_when_a_view_as
     shown.close()
 
 
-def test_details_that_are_pushed_and_asked_for_at_once_are_found_once(
+def test_details_pushed_and_requested_are_computed_once(
     trace: tv.Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     found = []

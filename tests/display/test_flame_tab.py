@@ -36,7 +36,7 @@ def test_a_flame_graph_has_the_times_and_events_of_each_step(data: Path) -> None
         )
 
 
-def test_small_frames_of_a_large_flame_graph_count_in_the_one_around_them() -> None:
+def test_small_frames_count_in_the_frame_around_them() -> None:
     count = 30_000
     durations = np.arange(1, count + 1)
     names = ["small", *(f"{at % 7}/{at % 1400}/x" for at in range(1, count))]

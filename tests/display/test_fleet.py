@@ -35,7 +35,7 @@ def test_the_fleet_says_how_large_it_is(dataset: TraceDataset) -> None:
     assert repr(tv.show_fleet(dataset.path, title="mine")) == "<Fleet mine: 2 runs, 4 tasks, 24 steps>"
 
 
-def test_the_front_end_gets_each_figure_as_it_is_in_the_dataset(dataset: TraceDataset) -> None:
+def test_the_front_end_gets_the_datasets_figures(dataset: TraceDataset) -> None:
     found = Cells(dataset.steps)
     header, columns = read_container(found.packed("fleet"))
     assert header["tasks"] == ["worker 0", "worker 1", "worker 2", "worker 3"]
@@ -77,7 +77,7 @@ def test_a_trace_that_was_read_for_a_closed_fleet_is_not_kept(dataset: TraceData
     assert fleet.open_timeline("worker 1", SLOW, "day2").comm is None
 
 
-def test_tabs_rank_what_was_planted(dataset: TraceDataset) -> None:
+def test_tabs_rank_the_planted_steps_first(dataset: TraceDataset) -> None:
     outliers, stragglers, drift, ops = tv.show_fleet(dataset).panels.tabs()
     names = [column["name"] for column in outliers["blocks"][0]["columns"]]
     first = dict(zip(names, outliers["blocks"][0]["rows"][0], strict=True))
@@ -246,7 +246,7 @@ def test_the_command_refuses_steps_that_it_cannot_find(
     assert ran.stderr.startswith("tfvis-nb: ")
 
 
-def test_the_command_names_what_it_cannot_read(dataset: TraceDataset, tmp_path: Path) -> None:
+def test_the_command_names_unreadable_sources(dataset: TraceDataset, tmp_path: Path) -> None:
     damaged = shutil.copytree(dataset.path, tmp_path / "damaged")
     part = next(damaged.glob("ops/**/*.parquet"))
     part.write_bytes(b"PAR1")
@@ -283,7 +283,7 @@ def test_a_page_leaves_out_timelines_that_cannot_be_read(
     assert [str(one.message) for one in warned if "another" in str(one.message)] == ["of another library"]
 
 
-def test_a_step_that_no_task_held_up_shows_the_one_where_it_took_longest() -> None:
+def test_a_step_without_a_late_task_shows_the_longest_one() -> None:
     found = Cells(pd.DataFrame({"run": "1", "task": ["a", "b"], "step": 0, "duration_ns": [5, 6]}))
     assert (found.task("1", 0, ""), found.task("1", 0, "a")) == ("b", "a")
 

@@ -94,7 +94,7 @@ def test_the_coarsest_needed_is_the_finest_that_fits() -> None:
 
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.name)
-def test_an_outline_counts_what_the_table_holds(path: Path) -> None:
+def test_an_outline_counts_the_rows_of_the_table(path: Path) -> None:
     check_outline(real_trace(path))
 
 

@@ -65,7 +65,7 @@ def test_tracks_are_in_the_widget_and_in_pages() -> None:
     assert page_options(shorter)["tracks"] == EXPECTED
     for anonymous in (widget.to_html(anonymize=True), TRACE.to_html(tracks=tracks, anonymize=True)):
         assert page_options(anonymous)["tracks"] == []
-    # What they are got as makes the same again; another of the name replaces one.
+    # Setting the returned tracks makes the same again; a track of the same name replaces one.
     assert show_timeline(TRACE, tracks=widget.tracks)._tracks == EXPECTED
     widget.add_track("NIC", {"start_ns": [FIRST], "duration_ns": [5.0]})
     assert [track["name"] for track in widget._tracks] == ["phases", "NIC"]
@@ -74,7 +74,7 @@ def test_tracks_are_in_the_widget_and_in_pages() -> None:
     assert widget._tracks == []
 
 
-def test_times_follow_those_that_are_drawn() -> None:
+def test_times_follow_the_drawn_ones() -> None:
     widget = show_timeline(far_apart())
     starts = widget.trace.events["start_ns"].to_numpy()
     widget.add_track("a", {"start_ns": starts[2:], "duration_ns": np.ones(len(starts) - 2, "i4")})
@@ -151,7 +151,7 @@ def test_times_follow_those_that_are_drawn() -> None:
         ),
     ],
 )
-def test_what_a_track_cannot_have_is_named_and_changes_nothing(
+def test_invalid_tracks_are_named_and_change_nothing(
     table: Any, error: type[Exception], key: str, figures: dict[str, Any]
 ) -> None:
     widget = show_timeline(TRACE, tracks={"NIC": VALUES})
@@ -205,7 +205,7 @@ def test_a_picture_has_bars_without_length_at_its_edges() -> None:
     assert [path.get("d", "").count("M") for path in tracks.findall(f"{SVG}path")] == [2]
 
 
-def test_a_picture_of_a_range_has_the_values_in_it_and_the_last_one_before() -> None:
+def test_a_picture_of_a_range_has_its_values() -> None:
     values = {"time_ns": [FIRST, FIRST + 10, FIRST + 40, FIRST + 90], "value": [9, 1, 2, 7]}
     svg = TRACE.to_svg(time_range=(FIRST + 20, FIRST + 60), tracks={"loss": values})
     (tracks,) = [group for group in ET.fromstring(svg).iter(f"{SVG}g") if group.get("class") == "tracks"]

@@ -126,7 +126,7 @@ def test_options_and_selection_are_carried(trace: Trace) -> None:
         ({"selection": [10**6]}, ValueError, "no_such_event"),
     ],
 )
-def test_what_is_no_option_is_refused(
+def test_unknown_options_are_rejected(
     trace: Trace, options: dict[str, Any], error: type[Exception], key: str
 ) -> None:
     with raises_id(error, key):

@@ -94,7 +94,7 @@ def test_a_part_in_full_is_the_slice_of_the_table(monkeypatch: pytest.MonkeyPatc
         ("nothing", "step < 0"),
     ],
 )
-def test_a_search_finds_what_the_front_end_would(
+def test_a_search_finds_the_same_events_as_the_front_end(
     text: str, query: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     trace = made_up(2000, 3, 3)
@@ -252,7 +252,7 @@ def test_one_event_comes_with_the_events_around_it() -> None:
 
 
 @pytest.mark.parametrize("hops", [1, 2, 3])
-def test_around_one_event_are_those_some_edges_before_and_behind_it(hops: int) -> None:
+def test_neighbours_of_an_event_are_some_edges_away(hops: int) -> None:
     trace = real_trace(DATA / "local_mlp_step1.pb")
     edges = trace.edges
     event = int(edges["target"].mode()[0])
@@ -272,7 +272,7 @@ def test_around_one_event_are_those_some_edges_before_and_behind_it(hops: int) -
     json.dumps(answer)
 
 
-def test_around_one_event_are_those_that_made_its_operands() -> None:
+def test_neighbours_of_an_event_made_its_operands() -> None:
     trace = ran(of(CHAIN), ["a.1", "b.1", "a.2", "b.2"])
     answer, (_, buffer) = Windows(layout_of(trace)).answer({"kind": "events", "events": [1], "hops": 1})
     assert answer["events"] == [0, 1, 2]
@@ -296,7 +296,7 @@ def test_of_too_many_events_around_one_the_nearest_are_sent(monkeypatch: pytest.
     assert answer["events"] == [0, 1, 2, 3, 10]
 
 
-def test_what_used_buffers_is_sent_and_of_many_readers_those_that_end_last(
+def test_users_of_buffers_are_sent_and_the_last_readers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("tfvis_nb.display.large.queries.MOST_LISTED", 3)
@@ -328,7 +328,7 @@ def test_a_question_that_cannot_be_answered(question: dict[str, Any]) -> None:
         asking.answer(question)
 
 
-def test_what_is_sent_depends_on_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_sent_form_depends_on_the_size(monkeypatch: pytest.MonkeyPatch) -> None:
     trace = made_up(2000, 2, 6)
     lanes = order_lanes(trace.events)
     whole = Delivery(trace, lanes, "")

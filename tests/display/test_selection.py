@@ -37,10 +37,10 @@ def rows(start: float, end: float, lanes: list[int] | None = None, step: int | N
 
 def test_a_range_selects_what_overlaps_it() -> None:
     assert rows(0, 40) == [0, 1, 2, 3]
-    assert rows(15, 30) == [0]  # event 1 ends where the range begins, event 3 begins where it ends
+    assert rows(15, 30) == [0]  # event 1 ends at the start of the range, event 3 starts at its end
     assert rows(14, 31) == [0, 1, 3]
     assert rows(10, 11) == [0, 1, 2]  # event 2 has no length and begins where the range does
-    assert rows(9, 10) == [0, 2]  # or where it ends
+    assert rows(9, 10) == [0, 2]  # or at its end
     assert rows(10, 10) == [0, 2]
     assert rows(11, 12) == [0, 1]
     assert rows(4.5, 4.75) == [0]
@@ -153,7 +153,7 @@ def test_what_cannot_be_selected_is_refused(value: Any, key: str) -> None:
         {"start": 0, "end": 10**400, "lanes": None, "step": None},
     ],
 )
-def test_what_the_front_end_cannot_have_selected_is_refused(selection: Any) -> None:
+def test_impossible_selections_are_rejected(selection: Any) -> None:
     with pytest.raises(ValueError) as caught:  # noqa: PT011 - its id says why
         validate_selection(TABLE, LANES, selection)
     assert text_of(caught.value).id in {

@@ -134,7 +134,7 @@ def test_busier_is_higher_and_many_at_once_are_full() -> None:
     assert wide == [max(heights)] == [13]
 
 
-def test_an_eighth_busy_is_an_eighth_high_and_nested_events_count_once() -> None:
+def test_bars_are_as_high_as_their_busy_share() -> None:
     starts = np.repeat(np.arange(0, 1_000_000, 100), 2)
     table = events.build(
         {
@@ -218,7 +218,7 @@ def test_no_findings_and_none_that_can_be_told() -> None:
     assert html.escape(Text("no_steps")) in overview_html(Trace(events.build({}, rows=0)))
 
 
-def test_a_trace_says_what_it_is() -> None:
+def test_a_trace_shows_its_title_and_size() -> None:
     table = events.build(
         {"start_ns": [5, 6], "duration_ns": [2000, 1], "kind": ["op"] * 2, "task": ["a", "b"]}
     )

@@ -55,7 +55,7 @@ def slow_table(rows: list[Row]) -> list[dict[str, Any]]:
 
 
 def longest_busy(rows: list[Row]) -> int | None:
-    """How long the busiest GPU was busy; None where it only ran ops, of which no tracer recorded anything."""
+    """The busy time of the busiest GPU; None if it only ran ops and no tracer recorded its kernels."""
     on_gpu = [row for row in rows if "GPU" in row[3]]
     traced = any(row[5] in BUSY[:3] for row in rows) or any(row[5] != "op" for row in on_gpu)
     if on_gpu and not traced:

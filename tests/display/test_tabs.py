@@ -89,7 +89,7 @@ def test_a_cause_selects_what_ends_its_gaps(file: str) -> None:
         assert set(trace.events["device"].iloc[events]) <= {longest["device"]}
 
 
-def test_lists_of_ops_are_cut_where_there_is_no_room() -> None:
+def test_long_lists_of_ops_are_cut() -> None:
     # Only names have the room that figures leave; a text would put its end out of sight.
     found = tab(real_trace(DATA / "gpu_tf221_mlp.pb.xz"), "Gaps")
     assert [block["title"] for block in tables(found)][-1] == "Longest gaps"
@@ -230,7 +230,7 @@ def test_each_task_has_totals_of_its_own(data: Path) -> None:
     assert share["worker 1", "Communication"] == found["share"]
 
 
-def test_what_is_received_has_no_bar_beside_self_times(data: Path) -> None:
+def test_received_tensors_have_no_bar_of_self_time(data: Path) -> None:
     trace = real_trace(data / "gpu_tf221_dist.pb.xz")
     by_op, *_ = tables(tab(trace, "Ops"))
     colours = dict(zip(column(by_op, "op"), by_op["colours"], strict=True))
@@ -253,7 +253,7 @@ def test_charts_are_whole_items() -> None:
     assert "eval" not in json.dumps(charts)
 
 
-def test_what_is_not_known_is_no_number() -> None:
+def test_unknown_values_are_no_numbers() -> None:
     rows = pd.DataFrame(
         {
             "bytes": pd.array([1, None, 3], dtype="Int64"),
@@ -338,7 +338,7 @@ def test_every_tab_of_a_folder_of_modules_is_listed() -> None:
     assert {name.lower().replace(" ", "_") for name in PARTS} == modules
 
 
-def test_stages_of_an_input_pipeline_stand_further_in_than_what_takes_their_elements() -> None:
+def test_producing_stages_are_indented_below_consumers() -> None:
     trace = real_trace(DATA / "cpu_tf221_keras_fit.xplane.pb.xz")
     picture, times, budgets, settings = in_json(tab(trace, "Input"))["blocks"]
     stages = trace.input_pipeline
@@ -365,7 +365,7 @@ def test_stages_of_an_input_pipeline_stand_further_in_than_what_takes_their_elem
     assert [block["absent"] for block in (times, budgets, settings)] == [[], [], ["Memory"]]
 
 
-def test_figures_of_input_pipelines_that_a_trace_does_not_record_are_named() -> None:
+def test_missing_figures_of_input_pipelines_are_named() -> None:
     trace = real_trace(DATA / "tf2_host.trace.json")
     picture, times, budgets, settings = in_json(tab(trace, "Input"))["blocks"]
     assert {stage["empty"] for stage in picture["stages"]} == {None}

@@ -24,7 +24,7 @@ VIEW = "application/vnd.jupyter.widget-view+json"
 
 
 class Recording(TimelineWidget):
-    """Keeps what it sends to the front end."""
+    """Keeps the messages to the front end."""
 
     def __init__(self, *args: Any, **options: Any) -> None:
         self.sent: list[tuple[Any, list[bytes]]] = []
@@ -50,7 +50,7 @@ def test_show_timeline_takes_what_read_trace_takes(trace: Trace) -> None:
     assert show_timeline(trace).trace is trace
 
 
-def test_what_is_drawn_is_there_at_once_and_the_details_when_shown(trace: Trace) -> None:
+def test_columns_to_draw_are_sent_first_and_details_later(trace: Trace) -> None:
     widget = show_timeline(trace, title="Mine")
     state = widget.get_state()
     assert read_container(state["_drawn"])[0]["title"] == "Mine"
@@ -139,7 +139,7 @@ def test_the_selection_goes_both_ways(trace: Trace) -> None:
     assert widget.selection.empty
 
 
-def test_a_selection_of_another_trace_is_refused_and_the_old_one_kept(trace: Trace) -> None:
+def test_a_selection_of_another_trace_is_rejected(trace: Trace) -> None:
     widget = show_timeline(trace, selection=[3])
     with raises_id(ValueError, "no_such_event"):
         widget.selection = [10**6]

@@ -32,7 +32,7 @@ def lanes(trace: Trace) -> list[tuple[str, ...]]:
     return list(trace.lanes[["task", "device", "lane"]].astype(str).itertuples(index=False, name=None))
 
 
-def test_a_view_is_set_as_it_was_got(trace: Trace) -> None:
+def test_a_view_can_be_set_back_to_itself(trace: Trace) -> None:
     widget, other = show_timeline(trace), show_timeline(trace)
     start = int(trace.events["start_ns"].iloc[0])
     first, second, *_ = lanes(trace)
@@ -65,7 +65,7 @@ def test_a_view_is_set_as_it_was_got(trace: Trace) -> None:
     assert json.loads(json.dumps(other._view))["step"] == 0
 
 
-def test_what_the_front_end_tells_is_the_view_and_is_in_pages(trace: Trace) -> None:
+def test_the_front_ends_view_is_read_and_exported(trace: Trace) -> None:
     shown = {"start": -10.4, "end": 5000, "step": 0, "hidden": [["a"]], "pinned": []}
     told = {**shown, "details": True, "graph": True, "code": False}
     for widget in (show_timeline(trace), show_dashboard(trace)):
@@ -105,7 +105,7 @@ def test_times_are_those_recorded() -> None:
         ({"selection": [10**6]}, ValueError, "no_such_event", {"event": 10**6}),
     ],
 )
-def test_what_a_view_cannot_have_is_named_and_changes_nothing(
+def test_invalid_views_are_named_and_change_nothing(
     trace: Trace, changes: Any, error: type[Exception], key: str, figures: dict[str, Any]
 ) -> None:
     widget = show_timeline(trace)
@@ -136,7 +136,7 @@ def test_a_page_opens_at_the_view_that_it_is_given(trace: Trace) -> None:
     assert page_view(trace.to_html(view=view)) == page_view(widget.to_html()) == expected
     assert page_options(widget.to_html())["selection"] == {"events": [3]}
     assert page_options(trace.to_html(view=view))["selection"] == {"events": [3]}
-    # A part of a view: the rest is what the widget shows.
+    # A part of a view: the rest keeps the widget's values.
     other = {"pinned": [second], "group_by": "none", "selection": None}
     page = widget.to_html(view=other)
     assert page_view(page) == {**expected, "pinned": [[*second]]}
@@ -224,7 +224,7 @@ WRONG_NAMED: list[dict[str, Any]] = [
         *(("_annotations", 7), ("_annotations", [7]), ("_annotations", [{"name": "a", "start_ns": 0}])),
     ],
 )
-def test_what_the_front_end_cannot_tell_changes_nothing(trace: Trace, trait: str, value: Any) -> None:
+def test_invalid_messages_of_the_front_end_change_nothing(trace: Trace, trait: str, value: Any) -> None:
     widget = show_timeline(trace)
     widget.set_state({"_view": OF_THE_FRONT_END, "_views": [NAMED]})
     before = widget.view, widget.views, len(widget.annotations)

@@ -17,7 +17,7 @@ from tfvis_nb import Trace, events, show_dashboard, show_timeline
 from tfvis_nb.display.timeline.widget import TimelineWidget
 
 
-def test_the_next_run_of_a_cell_shows_what_the_last_one_did() -> None:
+def test_the_next_run_of_a_cell_keeps_the_view() -> None:
     def run(first: int, names: tuple[str, ...], length: int = 100) -> TimelineWidget:
         """Return a widget of three steps with some lanes, `length` after another."""
         rows = [(step, name) for step in range(3) for name in names]
@@ -104,7 +104,7 @@ def test_a_cell_that_runs_again_keeps_its_timelines(run: Run) -> None:
     first.view = {"start_ns": FIRST, "end_ns": FIRST + 9, "group_by": "kind", "color_by": "op"}
     first.views = {"mine": {"graph": True}}
     second.view = {"code": True}
-    # Each is shown again in its place; what the cell sets itself stays.
+    # Each is shown again in its place; options set by the cell stay.
     again, last, new = run(some(color_by="kind"), some(), some(), cell="some")
     assert (again.view["group_by"], again.view["color_by"], list(again.views)) == ("kind", "kind", ["mine"])
     assert (again.view["start_ns"], again.view["end_ns"]) == (FIRST, FIRST + 9)

@@ -83,7 +83,7 @@ def test_an_answer_has_the_predicted_step(
     assert costs["rows"][0][:2] == ["Launch", answer["recorded_ns"] - predicted]
 
 
-def test_the_predicted_timeline_is_shown_in_place_of_the_one_before(
+def test_a_new_prediction_replaces_the_previous_timeline(
     shown: Dashboard, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = []
@@ -98,7 +98,7 @@ def test_the_predicted_timeline_is_shown_in_place_of_the_one_before(
 
 
 @pytest.mark.parametrize("kind", ["what_if", "open"])
-def test_a_change_that_cannot_be_predicted_is_answered_with_the_reason(
+def test_unpredictable_changes_are_answered_with_reasons(
     trace: tv.Trace, shown: Dashboard, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     for name, how in (("compile", 0), ("launch", -1), ("launch", math.nan), ("launch", "half")):
@@ -109,7 +109,7 @@ def test_a_change_that_cannot_be_predicted_is_answered_with_the_reason(
 
 
 @pytest.mark.parametrize("change", [LAUNCH | {"how": None}, LAUNCH | {"subject": "trace"}, {}], ids=str)
-def test_what_is_no_change_is_answered_with_the_reason(
+def test_requests_without_a_change_are_answered_with_reasons(
     shown: Dashboard, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
 ) -> None:
     reason = Text("unknown_question", kind=change.get("subject"))

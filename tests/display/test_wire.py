@@ -392,7 +392,7 @@ def test_a_mostly_empty_timeline_opens_at_its_busiest_part(
     origin = min(start for start, _ in spans)
     spans = sorted((start - origin, end - origin) for start, end in spans)
     whole = max(end for _, end in spans)
-    # Moment by moment: pauses, and the parts between those that are long.
+    # Pauses by time, and the parts between long ones.
     groups, pauses = [[spans[0]]], 0
     for span in spans[1:]:
         pause = span[0] - max(end for group in groups for _, end in group)

@@ -46,7 +46,7 @@ def test_only_what_events_refer_to_is_sent() -> None:
     assert line == [0, 2, 1 + header["code"]["phases"].index("backward"), 30, 8, 0, 2]
 
 
-def test_what_is_of_no_line_is_that_of_source_lines() -> None:
+def test_events_without_a_line_equal_source_lines() -> None:
     builder = StackBuilder()
     own = builder.stack([Frame("Cell [7]", 2), LIBRARY])
     library = builder.stack([LIBRARY])

@@ -71,7 +71,7 @@ def test_curves_and_buffers_come_back(path: Path) -> None:
         curve = trace.memory
         curve = curve[(curve["task"] == track["task"]) & (curve["allocator"] == track["allocator"])]
         told = curve[["time_ns", "bytes"]].itertuples(index=False, name=None)
-        # What lasts beyond its step is drawn until then; what was there before a profile, from its start on.
+        # Buffers that outlive their step are drawn until freed; earlier ones from the start of the profile.
         assert set(told) <= set(track["curve"])
         assert curve.empty or track["peak"] == curve["bytes"].max()
         assert (track["at"] + origin, track["peak"]) in track["curve"]
@@ -93,7 +93,7 @@ def test_tracks_belong_to_their_devices(data: Path) -> None:
     ]
 
 
-def test_a_profile_begins_with_what_was_there_before(data: Path) -> None:
+def test_a_profile_starts_with_earlier_buffers(data: Path) -> None:
     trace = real_trace(data / "gpu_tf218_function.xplane.pb.xz")
     track = read(memory_bytes(trace), origin_ns(trace.events))[0]
     first = trace.lifetimes[trace.lifetimes["allocator"] == "GPU_0_bfc"].iloc[0]
@@ -111,7 +111,7 @@ def test_steps_follow_one_another(data: Path) -> None:
     assert track["peak"] == 2 * memory_peaks(trace)["peak_bytes"].max()
 
 
-def test_a_part_shows_what_was_there_before_it(data: Path) -> None:
+def test_a_part_shows_earlier_buffers(data: Path) -> None:
     trace = real_trace(data / "local_mlp_step1.pb")
     peak = int(memory_peaks(trace)["at_ns"].iloc[0])
     part = trace.between(peak, peak + 1000)

@@ -93,7 +93,7 @@ def unfolded(number: int) -> int:
 
 
 @pytest.mark.parametrize("path", each(SMALL))
-def test_aliases_are_the_outputs_that_the_buffer_was_handed_on_to(path: Path) -> None:
+def test_aliases_are_the_outputs_that_took_over_the_buffer(path: Path) -> None:
     trace = real_trace(path)
     names = trace.events["name"].tolist()
     start = trace.events["start_ns"].to_numpy()
@@ -119,7 +119,7 @@ def test_a_part_leaves_out_aliases_that_it_does_not_hold(data: Path) -> None:
     assert all(0 <= event < len(part.events) for event in held)
 
 
-def test_what_was_not_freed_says_so(data: Path) -> None:
+def test_buffers_that_were_not_freed_are_marked(data: Path) -> None:
     trace = real_trace(data / "local_mlp_step1.pb")
     _, columns = read_container(memory_bytes(trace))
     roles = trace.lifetimes["role"].cat

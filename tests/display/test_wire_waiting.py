@@ -104,7 +104,7 @@ def test_a_part_is_not_told_what_only_the_whole_knows() -> None:
     assert not [name for name in [*header, *columns] if name.startswith(("path", "idle", "slack"))]
 
 
-def test_a_part_keeps_what_the_whole_waited_for() -> None:
+def test_a_part_keeps_the_waits_of_the_whole() -> None:
     trace = real_trace(DATA / SMALL[0])
     path = trace.critical_path
     whole = trace.steps.iloc[0]

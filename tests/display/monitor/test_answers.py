@@ -129,9 +129,7 @@ def test_orders_without_a_file_are_refused(path: Path) -> None:
 
 
 @pytest.mark.usefixtures("writer")
-def test_what_is_too_large_for_a_browser_is_refused_with_the_call_that_does_it(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_answers_too_large_for_a_browser_name_the_call(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     widget = Recorded(tv.open_session(path))
     monkeypatch.setattr(trace_files, "MOST_COPIED", 1000)
     monkeypatch.setattr(trace_files, "MOST_HELD", 10)

@@ -199,7 +199,7 @@ def test_too_much_for_a_timeline(ranks: TraceDataset, monkeypatch: pytest.Monkey
         DatasetSource(ranks, None, None, None)
 
 
-def test_a_timeline_of_many_steps_names_the_options_that_show_fewer(tmp_path: Path) -> None:
+def test_a_timeline_of_many_steps_names_options_for_fewer(tmp_path: Path) -> None:
     times = {"start_ns": range(0, 1000, 10), "duration_ns": [5] * 100, "kind": ["op"] * 100}
     trace = Trace(event_table.build({**times, "step": range(100)}))
     trace.to_parquet(tmp_path / "run_step7.parquet")
@@ -278,7 +278,7 @@ def test_no_forged_count_of_a_part_is_believed(
 
 @pytest.mark.parametrize("groups", ["bar_groups", "event_groups"])
 @pytest.mark.parametrize(("bound", "wider"), [(-2, -1), (-1, 1)])
-def test_a_row_group_with_other_bounds_than_described_is_not_drawn(
+def test_a_row_group_with_wrong_bounds_is_not_drawn(
     ranks: TraceDataset, tmp_path: Path, groups: str, bound: int, wider: int
 ) -> None:
     (part, *_) = DatasetSource(ranks, None, None, None).parts
@@ -291,7 +291,7 @@ def test_a_row_group_with_other_bounds_than_described_is_not_drawn(
         bars(shown, list(range(len(shown.places.lanes))), 0, 40 * COUNT, 1)
 
 
-def test_a_part_that_was_ingested_again_is_not_taken_for_the_old_one(tmp_path: Path) -> None:
+def test_a_reingested_part_replaces_the_old_one(tmp_path: Path) -> None:
     folder = bucket(tmp_path / "job", {"step1.pb": "local_mlp_step1.pb"})
     dataset = tv.open_traces(folder, tmp_path / "dataset")
     shown = dataset.show_timeline(selection=[3])

@@ -229,9 +229,7 @@ def test_chosen_steps_have_their_events_and_no_others(interleaved: TraceDataset,
         assert header["lanes"][lane]["busy"] == covered.sum() or overlap
 
 
-def test_parts_of_an_older_version_are_shown_whole_and_made_again(
-    interleaved: TraceDataset, tmp_path: Path
-) -> None:
+def test_parts_of_older_versions_are_shown_and_remade(interleaved: TraceDataset, tmp_path: Path) -> None:
     shutil.copytree(interleaved.path, tmp_path / "dataset")
     for file in (tmp_path / "dataset/manifest").iterdir():
         entry = json.loads(file.read_text())

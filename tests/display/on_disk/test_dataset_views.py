@@ -61,7 +61,7 @@ def test_a_view_is_the_same_in_another_timeline_of_the_dataset(ranks: TraceDatas
     assert other.view["selection"] is None
 
 
-def test_what_the_front_end_tells_is_the_view(ranks: TraceDataset) -> None:
+def test_the_front_ends_view_is_the_view(ranks: TraceDataset) -> None:
     widget = ranks.show_timeline()
     first = widget.view["start_ns"]
     shown = {"start": 10.4, "end": 500, "step": 1, "hidden": [[*lane(0, 1)]], "pinned": []}
@@ -118,7 +118,7 @@ def test_what_only_traces_have_leads_to_them(ranks: TraceDataset) -> None:
         ({"selection": [("/a.pb",)]}, ValueError, "view_value", {"name": "selection"}),
     ],
 )
-def test_what_a_view_cannot_have_is_named_and_changes_nothing(
+def test_invalid_views_are_named_and_change_nothing(
     ranks: TraceDataset, changes: Any, error: type[Exception], key: str, figures: dict[str, Any]
 ) -> None:
     widget = ranks.show_timeline(view={"color_by": "op"})

@@ -155,7 +155,7 @@ def test_many_short_events_are_as_high_as_their_share() -> None:
     assert texts(parsed(text), "legend")[-1].startswith("low bars")
 
 
-def test_an_event_that_stands_alone_is_seen_and_others_are_counted() -> None:
+def test_lone_events_are_drawn_and_others_are_counted() -> None:
     left = np.array([0.0, 10.0, 10.2, 50.0])
     assert alone(left, left + 0.1, np.zeros(4, int), 1.0).tolist() == [True, False, False, True]
     made = merged_boxes(
@@ -210,7 +210,7 @@ def test_a_timeline_draws_its_filter_and_selected_time() -> None:
     assert widget.to_svg() == small_trace().to_svg(lanes="stream", time_range=(START + 40, START + 60))
 
 
-def test_annotations_are_drawn_where_their_times_events_and_lanes_are() -> None:
+def test_annotations_are_drawn_at_their_targets() -> None:
     trace = small_trace()
     ops = ("/job:worker/task:1", "/job:worker/task:1/device:GPU:0", "ops")
     trace.annotations = [

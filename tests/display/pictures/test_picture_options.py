@@ -1,4 +1,4 @@
-"""What a picture can be asked for: its size and file; and what is refused."""
+"""Options of pictures: size and file; and rejected ones."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ SHARE = Threshold(LEAST_SHARE, "wait for input during fills / time from the firs
 WAIT_NS = Threshold(LEAST_NS, "that wait: starting a pipeline alone takes tens of ms")
 BATCHES = Threshold(
     MANY_BATCHES,
-    "batches read by a fill: a pipeline that prefetches two batches reads three before the second step anyway",
+    "batches read by a fill: with two prefetched batches three are read before the second step anyway",
 )
 _MAGIC = re.compile(r"(?m)^([ \t]*)[%!].*")
 """Lines of cells that are no Python."""
