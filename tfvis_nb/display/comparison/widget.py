@@ -110,9 +110,9 @@ class Comparison(HtmlExport, ComposedWidget):
     ) -> None:
         named = (None, None) if titles is None else titles
         self._recorded = (_traces(a), _traces(b))
-        first, second = (compared_steps(traces) for traces in self._recorded)
-        names = distinct_names(first.trace, second.trace)
-        each = zip((first, second), steps, named, names, strict=True)
+        of_steps = [compared_steps(traces) for traces in self._recorded]
+        names = distinct_names(*(side.trace for side in of_steps))
+        each = zip(of_steps, steps, named, names, strict=True)
         self._sides = tuple(compared(side, step, title, name) for side, step, title, name in each)
         options = {"height": HEIGHT, **options}
         self.a, self.b = (
