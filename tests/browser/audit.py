@@ -29,7 +29,7 @@ _RUN = """async ([within, tags]) => {
     return violations.flatMap(({ id, nodes }) => nodes.map(({ target, failureSummary }) =>
         `${id}: ${target.flat().join(' ')}: ${failureSummary.split('\\n').slice(1).join(' ').trim()}`));
 }"""
-# Tabs and wide tables scroll sideways by themselves. What is cut off, and which controls of a line overlap.
+# Cut texts and overlapping controls of a line; tabs and wide tables scroll sideways by themselves.
 _CUT = """() => {
     const all = (root) => [...root.querySelectorAll('*')].flatMap(
         (each) => [each, ...(each.shadowRoot ? all(each.shadowRoot) : [])]);
@@ -108,5 +108,5 @@ class Audit:
         assert (found := self._page.evaluate(_CUT)) == [], f"{state}, enlarged: {found}"
 
     def here(self, state: str, within: str = "html") -> None:
-        """Fail likewise in the page as it is."""
+        """Fail likewise in the current state of the page."""
         assert (found := violations(self._page, within)) == [], f"{state}: {found}"

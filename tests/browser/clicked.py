@@ -1,4 +1,4 @@
-"""Clicks on every kind of place in a view, after each of which its keys must work."""
+"""Clicks on every kind of element in a view; afterwards its keys must work."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def launched(playwright: Playwright) -> Browser:
     off = f"--disable-features={','.join(FEATURES_OFF)}"
     # V8's further threads take processor time from the other tests.
     alone = "--js-flags=--single-threaded"
-    # A page that a key scrolls is where it stays in the next frame.
+    # A page scrolled by a key keeps its position in the next frame.
     at_once = "--disable-smooth-scrolling"
     return playwright.chromium.launch(
         executable_path=path, args=["--no-sandbox", "--disable-gpu", alone, at_once, off]
@@ -103,7 +103,7 @@ def context(chromium: Browser) -> Iterator[BrowserContext]:
 
 
 class KeptPage:
-    """A page for test after test: to make one takes longer than most of what is done on it.
+    """A page for many tests: making one takes longer than most tests.
 
     Parameters
     ----------
@@ -122,7 +122,7 @@ class KeptPage:
         return self._page
 
     def tidy(self, *, keep: bool) -> None:
-        """Take back what a test did to the page, or close it."""
+        """Undo the changes of a test to the page, or close it."""
         page = self._page if keep and self._page and not self._page.is_closed() else None
         for each in self._context.pages:
             if each is not page:
@@ -205,7 +205,7 @@ class Lab:
         """Open a notebook: on the page that is kept and with its kernel, or else on a new one."""
         if not self.shown and self._kept is not None:
             page, watch = self._kept
-            watch.forget()  # what was logged while kernels ended
+            watch.forget()  # logged while kernels ended
             try:
                 return self._opened(page, watch, name, cells, self._kernel)
             except Late:

@@ -18,7 +18,7 @@ PARTS = {
     **dict.fromkeys(("Layers", "Kernels", "Flame graph", "Nodes", "Scopes", "Lines"), "Ops"),
 }
 """The tab of each part of another name."""
-# What is copied is in a variable of the page, whatever the browser lets a page do with the clipboard.
+# Copied text is in a variable of the page, independent of the browser's clipboard permissions.
 COPIES = """() => Object.defineProperty(navigator, "clipboard", {
     value: { writeText: async (text) => void (window.copied = text) } })"""
 
@@ -102,4 +102,4 @@ class Dashboard:
 
 
 OpenDashboard = Callable[[Path], Dashboard]
-"""What the fixture `exported_dashboard` is."""
+"""The type of the fixture `exported_dashboard`."""

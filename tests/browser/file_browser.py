@@ -34,5 +34,5 @@ class FileBrowser:
 
     @property
     def shown(self) -> Locator:
-        """What the document in front shows of its file."""
+        """The content of the front document."""
         return self.page.locator(".tfvis-nb-file:visible")

@@ -30,7 +30,7 @@ class FleetView:
         return self
 
     def value(self) -> str:
-        """Return what the heat map says of its current cell, with plain spaces."""
+        """Return the heat map's text about its current cell, with plain spaces."""
         return (self.cells.get_attribute("aria-valuetext") or "").replace("\u00a0", " ")
 
     def expect_value(self, text: str) -> None:

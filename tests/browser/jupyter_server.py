@@ -41,7 +41,7 @@ class JupyterServer:
                 "IPYTHONDIR",
             )
         }
-        # Kernels that listen on ports would take those that were free a moment ago. The path of a socket has
+        # Kernels that listen on ports would take recently freed ones. The path of a socket has
         # 107 bytes at most.
         self._sockets = tempfile.TemporaryDirectory(prefix="jupyter-")
         private["JUPYTER_RUNTIME_DIR"] = self._sockets.name
@@ -128,7 +128,7 @@ class JupyterServer:
 
 
 def install_file_view(data: Path, config: Path) -> None:
-    """Put the extension where a wheel puts it: as it is built now, not as it was when this was installed."""
+    """Put the current build of the extension where a wheel puts it, replacing the installed one."""
     package = Path(tfvis_nb.__path__[0])
     # Copied: Voila serves no links.
     shutil.copytree(package / "labextension", data / "labextensions" / "tfvis-nb")

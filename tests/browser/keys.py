@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from playwright.sync_api import Page
 
-# What has the focus, through all shadow roots. Fields show it at the box around them, the lanes in front.
+# The focused element, through all shadow roots. Fields show it at the box around them, the lanes in front.
 _FOCUS = """() => {
     let at = document.activeElement;
     while (at?.shadowRoot?.activeElement) at = at.shadowRoot.activeElement;

@@ -42,7 +42,7 @@ _SHOW = """([path, id]) => {
     window.jupyterapp.commands.execute('docmanager:open', { path, factory: 'Notebook', kernel });
 }"""
 
-# What a kernel says of itself is not enough: it answers a view, and is idle then, while it runs a cell.
+# A kernel's status is not enough: answering a view makes it idle while it still runs a cell.
 _RUNNING = """(panel) =>
     [...panel.node.querySelectorAll('.jp-InputPrompt')].some((prompt) => prompt.textContent.includes('*'))
 """
@@ -172,7 +172,7 @@ class Notebook:
             self.open()
 
     def open(self) -> None:
-        """Load the page, as after closing the browser: what it shows comes from the file and the kernel."""
+        """Load the page as after closing the browser: its content comes from the file and the kernel."""
         self.page.goto(f"{self._server.url}/doc/tree/{self._name}?reset")
         self._wait(LOADED_WITHIN)
 

@@ -47,7 +47,7 @@ def export(timeline: Timeline) -> None:
 
 
 def works(host: Locator, said: Locator) -> Timeline:
-    """Run all checks; `said` is the element where `CELL` shows what the kernel received."""
+    """Run all checks; `said` is the element in which `CELL` shows the messages to the kernel."""
     timeline = Timeline(host).wait()
     name = select_longest(timeline)
     expect(said).to_have_text(f"selected: {name}")

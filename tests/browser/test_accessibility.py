@@ -166,7 +166,7 @@ EACH_LOOK = pytest.mark.parametrize(
 
 @pytest.mark.parametrize("view", VIEWS)
 @EACH_LOOK
-def test_an_exported_page_has_no_violation_in_any_state_and_can_be_enlarged(
+def test_an_exported_page_has_no_violation_in_any_state(
     exported: OpenExported, tmp_path: Path, view: str, looks: tuple[Look, Look]
 ) -> None:
     make, states = VIEWS[view]

@@ -160,6 +160,6 @@ def test_counts_of_many_are_whole(exported: OpenExported, tmp_path: Path) -> Non
     timeline = exported(trace.to_html(tmp_path / "page.html")).wait()
     assert flags(timeline) == ["1000"]
     count = timeline.root.get_by_role("list", name="Annotations in view").get_by_role("button")
-    # Its room is what the next flag would leave.
+    # Its room ends at the next flag.
     count.evaluate("button => { button.parentElement.style.maxWidth = '32px' }")
     assert count.evaluate("button => button.scrollWidth <= button.clientWidth")

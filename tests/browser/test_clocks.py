@@ -30,7 +30,7 @@ def timeline(exported: OpenExported, tmp_path: Path) -> Timeline:
     return exported(real_trace(DISTRIBUTED).to_html(tmp_path / "clocks.html")).wait()
 
 
-def test_every_clock_but_the_first_is_told_with_what_it_means(timeline: Timeline) -> None:
+def test_every_clock_but_the_first_is_explained(timeline: Timeline) -> None:
     worker = header(timeline, "worker 1")
     meaning = "Times of these lanes may be up to 2.5 ms early or up to 3.4 ms late relative to worker 0"
     expect(worker).to_have_accessible_description(saying(meaning))
@@ -65,7 +65,7 @@ def test_a_clock_is_told_once_of_a_host_of_several_devices(exported: OpenExporte
         pytest.param((-4e5, 4e5), "up to 400 µs early or up to 400 µs late", marks=pytest.mark.thorough),
     ],
 )
-def test_clocks_of_which_less_is_known(
+def test_partly_known_clocks(
     exported: OpenExported, tmp_path: Path, bounds: tuple[float, float], text: str
 ) -> None:
     first, other = (f"/job:worker/replica:0/task:{task}" for task in range(2))

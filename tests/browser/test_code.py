@@ -180,7 +180,7 @@ def test_details_have_the_line_and_the_calls_that_led_there(code: Pane) -> None:
     code.timeline.host.evaluate("(host) => host.tfvis.actions.visitEvent(1)")
     snippet = code.timeline.details.locator(".snippet div")
     expect(snippet).to_have_text(["3def step(x):", "4    wide = x @ x", "5    return model.loss(wide)"])
-    # What is selected in the timeline is looked for in the code.
+    # The timeline's selection is looked up in the code.
     expect(code.file).to_have_text("Cell [7]")
     expect(code.current).to_have_attribute("data-line", "4")
 

@@ -169,7 +169,7 @@ def test_a_row_shows_the_longest_event_of_both(shown: Both) -> None:
         shown.details_of(side)
         expect(shown.title).to_contain_text("MatMul")
         assert each.timeline.host.evaluate("host => host.tfvis.store.selection.events.length") == 1
-    # What is under the pointer in one timeline is lit in the table, and what is of a row in both timelines.
+    # The event under the pointer is lit in the table, and the events of a row in both timelines.
     row.locator("td").nth(3).hover(force=True)
     dimmed = "host => host.tfvis.store.painting.shade.filter((each) => each >= 128).length > 0"
     for each in (shown.a, shown.b):
@@ -203,7 +203,7 @@ def test_steps_of_one_trace(exported: OpenExported, tmp_path: Path) -> None:
     expect(shown.a.timeline.root.locator(".toolbar")).to_contain_text(f"step {steps[0]}")
     whole = shown.a.table("Activities", "Summary")
     expect(whole.locator("tbody tr").first).to_contain_text("Duration")
-    # What is slower goes to the right of the zero line, and has a sign.
+    # Slower rows extend to the right of the zero line, and have a sign.
     difference = int(trace.steps.set_index("step")["duration_ns"][steps].diff().iloc[-1])
     change = whole.locator("tbody tr").first.locator("td").nth(1)
     assert ("\u2212" if difference < 0 else "+") in change.inner_text()

@@ -90,7 +90,7 @@ def test_a_recorded_arrow_leads_to_its_bar(timeline: Timeline) -> None:
 
 
 @pytest.mark.thorough
-def test_what_is_not_shown_is_counted(exported: OpenExported, tmp_path: Path) -> None:
+def test_hidden_rows_are_counted(exported: OpenExported, tmp_path: Path) -> None:
     series, times = np.divmod(np.arange(102 * 10_100), 10_100)
     where = pd.DataFrame({"task": "", "device": "d", "counter": "queue", "series": series.astype(str)})
     counters = build({**where, "time_ns": times, "value": times % 7})

@@ -107,7 +107,7 @@ def test_a_table_is_copied_for_a_spreadsheet_and_for_an_issue(shown: Dashboard) 
 
 
 @pytest.mark.thorough
-def test_a_page_at_twice_its_size_scrolls_and_keeps_several_lanes(shown: Dashboard) -> None:
+def test_a_page_at_double_zoom_scrolls_and_keeps_lanes(shown: Dashboard) -> None:
     shown.page.set_viewport_size({"width": 640, "height": 400})
     lanes = shown.timeline.lanes.bounding_box()
     assert lanes
@@ -199,7 +199,7 @@ def test_tables_are_sorted_by_their_heads(shown: Dashboard) -> None:
     assert column.first.inner_text() == str(min(counts))
 
 
-def test_definitions_are_there_for_pointer_keyboard_and_screen_reader(shown: Dashboard) -> None:
+def test_definitions_reach_pointer_keys_and_screen_readers(shown: Dashboard) -> None:
     table = shown.table("Ops", "By op type")
     told = "total_ns / count."
     button = table.get_by_role("columnheader", name="Mean").get_by_role("button")
@@ -218,7 +218,7 @@ def test_definitions_are_there_for_pointer_keyboard_and_screen_reader(shown: Das
 
 
 @pytest.mark.thorough
-def test_a_click_on_a_question_mark_keeps_what_it_says(shown: Dashboard) -> None:
+def test_a_click_on_a_question_mark_keeps_its_text_open(shown: Dashboard) -> None:
     head = shown.table("Ops", "By op type").get_by_role("columnheader", name="Mean").get_by_role("button")
     about = shown.tab("Ops").get_by_role("button", name="About: By op type")
     tip = shown.panels.locator(".tip")

@@ -56,7 +56,7 @@ def test_a_bar_of_a_histogram_selects_its_events(shown: Dashboard) -> None:
     expect(rows.or_(shown.timeline.details.get_by_role("button", name="Graph"))).to_have_count(last)
 
 
-def test_the_frames_of_a_flame_graph_and_the_timeline_find_each_other(
+def test_flame_frames_and_the_timeline_find_each_other(
     exported_dashboard: OpenDashboard, tmp_path: Path
 ) -> None:
     trace = real_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
@@ -108,7 +108,7 @@ def test_the_frames_of_a_flame_graph_and_the_timeline_find_each_other(
 
 
 @pytest.mark.thorough
-def test_the_boxes_of_an_input_pipeline_lead_to_their_longest_calls(
+def test_boxes_of_an_input_pipeline_lead_to_long_calls(
     exported_dashboard: OpenDashboard, tmp_path: Path
 ) -> None:
     trace = real_trace(DATA / "cpu_tf215_input.xplane.pb.xz")
@@ -196,7 +196,7 @@ def test_a_gap_is_shown_on_its_device(exported_dashboard: OpenDashboard, tmp_pat
         expect(last).to_be_in_viewport()
         shown.timeline.clear()
     button = rows.filter(has_text="worker 1 · GPU:0").first.get_by_role("button")
-    # What the cause means is said of it as well.
+    # The cause is also explained.
     assert button.get_attribute("aria-describedby")
 
 
@@ -209,7 +209,7 @@ def test_the_timeline_moves_a_chart_of_the_runs_time(shown: Dashboard) -> None:
         shown.page.keyboard.press("w")
     near = shown.settled(shown.ruler)
     assert shown.settled(chart) == pytest.approx(near, abs=0.02)
-    # What a hidden chart has missed it makes up for when it is shown.
+    # A hidden chart catches up on changes when it is shown.
     shown.tab("Steps")
     shown.timeline.lanes.focus()
     shown.page.keyboard.press("0")
@@ -243,7 +243,7 @@ def test_bandwidth_over_time_follows_the_timeline(exported_dashboard: OpenDashbo
     shown.tab("Overview").get_by_role("button", name="Show: ").first.click()
     expect(shown.timeline.title).to_have_text(re.compile(r"^[\d.]+ ms selected$"))
     shown.timeline.clear()
-    # What is drawn by another library has none of its tools in sight, and a zoom that is ours.
+    # The other library's chart shows none of its tools, and has our zoom.
     chart = shown.chart("Transfers", "Transfer size")
     chart.scroll_into_view_if_needed()
     box = chart.bounding_box()
@@ -284,14 +284,14 @@ def test_a_chart_moves_the_timeline(shown: Dashboard) -> None:
     assert shown.settled(chart) == pytest.approx(near, abs=0.02)
 
 
-def test_what_the_pointer_is_over_is_lit_on_the_other_side(shown: Dashboard) -> None:
+def test_the_row_under_the_pointer_is_lit_on_the_other_side(shown: Dashboard) -> None:
     table = shown.table("Ops", "By node")
     name = str(real_trace(TRACE).events.loc[30, "name"])
     shown.timeline.page.mouse.move(*shown.timeline.place(30))
     lit = table.locator("tr[data-lit]")
     expect(lit).to_have_count(1)
     expect(lit).to_have_attribute("data-light", name)
-    # And back: the timeline dims what is not of the row's node.
+    # And back: the timeline dims the events of other nodes.
     paint = "host => host.tfvis.store.painting.shade.filter((each) => each >= 128).length"
     assert shown.timeline.host.evaluate(paint) == 0
     # The row's button covers all of it.

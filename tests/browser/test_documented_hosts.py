@@ -1,4 +1,4 @@
-"""Colab and VS Code by what they document: their frames, their policy, and no kernel after a reload.
+"""Colab and VS Code as documented: their frames, their policy, and no kernel after a reload.
 
 Neither runs here. Colab puts the outputs of a cell into a sandboxed frame, which is as high as its content;
 widgets in it reach the kernel only in the session that made them. VS Code has all outputs in one page and

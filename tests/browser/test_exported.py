@@ -43,7 +43,7 @@ note();
 """
 
 
-def test_lanes_stay_where_they_are_first_drawn(chromium: Browser, page_file: Path) -> None:
+def test_lanes_keep_their_first_position(chromium: Browser, page_file: Path) -> None:
     with chromium.new_context() as context:
         page = context.new_page()
         page.add_init_script(_NOTE_TOPS)

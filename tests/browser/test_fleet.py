@@ -48,7 +48,7 @@ def test_keys_move_the_cell_and_enter_opens_its_timeline(view: FleetView, page: 
     button = view.root.get_by_role("button", name=re.compile("^(Open timeline|Show call)$"))
     expect(button).to_have_text("Show call")
     view.press("Enter")
-    # What the page does not have is said, with how to get it.
+    # The page names its missing parts, and how to get them.
     expect(view.status).to_contain_text("step 5 of day2")
     expect(view.status).to_contain_text(
         'tv.open_traces("fleet").trace(run="day2", task="/job:worker/replica:0/task:0", steps=11)'
@@ -62,7 +62,7 @@ def test_keys_move_the_cell_and_enter_opens_its_timeline(view: FleetView, page: 
     view.expect_value(SLOW_CELL)
     timeline = Timeline(page.locator(".tfvis-timeline > div")).wait()
     expect(timeline.root.locator(".toolbar .title")).to_have_text("step 5 · worker 1 · day2")
-    # That of another cell does not stay below what is said of this one.
+    # Another cell's timeline does not stay below the text about this cell.
     view.click(0, 3)
     expect(button).to_have_text("Show call")
     expect(page.locator(".tfvis-timeline")).to_be_hidden()
@@ -114,7 +114,7 @@ def test_a_part_of_the_steps_is_shown_by_keys_and_by_dragging(view: FleetView, p
     expect(whole).to_have_count(0)
 
 
-def test_tabs_rank_what_was_planted_and_a_row_opens_it(view: FleetView, page: Page) -> None:
+def test_tabs_rank_the_planted_step_first_and_a_row_opens_it(view: FleetView, page: Page) -> None:
     outliers = view.table("Outliers", "Slowest steps")
     first = outliers.locator("tbody tr").first
     expect(first).to_contain_text("worker 1")

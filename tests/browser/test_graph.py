@@ -49,7 +49,7 @@ class Graph:
 
 
 def around(edges: pd.DataFrame, event: int, hops: int) -> set[int]:
-    """What reaches an event along so many edges, and what it reaches."""
+    """The nodes within so many edges before and after an event."""
     found = {event}
     for here, there in (("target", "source"), ("source", "target")):
         reached = {event}
@@ -121,7 +121,7 @@ def test_operands_of_compiled_programs_are_edges(exported: OpenExported, tmp_pat
     assert graph.shown() == ({0, 1, 2, 3}, {(0, 1), (1, 2), (2, 3)})
 
 
-def test_nodes_say_what_they_are_and_where_they_ran(graph: Graph, trace: Trace, transfer: int) -> None:
+def test_nodes_name_their_op_and_device(graph: Graph, trace: Trace, transfer: int) -> None:
     graph.button.click()
     row = trace.events.loc[transfer]
     for text in (row["name"], row["op"]):
@@ -185,9 +185,7 @@ def test_keys_open_walk_select_and_close(graph: Graph, trace: Trace, transfer: i
     expect(graph.timeline.title).to_have_text(trace.events["name"][consumer])
 
 
-def test_a_click_selects_and_what_is_selected_elsewhere_is_in_the_middle(
-    graph: Graph, trace: Trace, transfer: int
-) -> None:
+def test_a_click_selects_and_other_selections_are_centred(graph: Graph, trace: Trace, transfer: int) -> None:
     graph.button.click()
     producer = int(trace.edges.query("target == @transfer")["source"].iloc[0])
     graph.node(producer).hover()
@@ -195,7 +193,7 @@ def test_a_click_selects_and_what_is_selected_elsewhere_is_in_the_middle(
     graph.node(producer).click()
     expect(graph.timeline.title).to_have_text(trace.events["name"][producer])
     expect(graph.selected).to_have_attribute("data-event", str(producer))
-    # Where it ran came into view.
+    # Its device came into view.
     graph.timeline.place(producer)
     graph.timeline.click(producer)
     select(graph.timeline, transfer)
@@ -293,7 +291,7 @@ def test_lanes_graph_and_details_are_in_sight(graph: Graph) -> None:
         assert [box is not None and box["height"] > 140 for box in heights] == [True, True]
 
 
-def test_what_is_left_out_is_counted(exported: OpenExported, tmp_path: Path) -> None:
+def test_omitted_nodes_are_counted(exported: OpenExported, tmp_path: Path) -> None:
     trace = made_up(60, 2, 3)
     trace.edges = pd.DataFrame(
         {"source": [0] * 40, "target": range(1, 41), "kind": pd.Categorical(["data"] * 40, KINDS)}
@@ -332,9 +330,7 @@ def test_hostile_texts_are_shown_literally(exported: OpenExported, tmp_path: Pat
 
 
 @pytest.mark.thorough
-def test_without_edges_there_is_no_graph_in_a_comparison_but_a_reason(
-    exported: OpenExported, tmp_path: Path
-) -> None:
+def test_a_comparison_without_edges_gives_the_reason(exported: OpenExported, tmp_path: Path) -> None:
     path = tfvis_nb.show_comparison(made_up(30, 2, 5), NEW).to_html(tmp_path / "page.html")
     page = exported(path).page
     both = Both(page.locator("#tfvis-root"), page.locator(".tfvis-panels")).wait()

@@ -38,7 +38,7 @@ def test_the_main_job_without_a_mouse(timeline: Timeline, tmp_path: Path) -> Non
     keys.press("Enter")
     expect(details.get_by_role("heading", name="Launched by")).to_be_visible()
     expect(title).to_be_focused()
-    # Closed one after the other: the kernel, what was searched for.
+    # Closed one after the other: the kernel, the search.
     keys.go("button", "Close the details")
     keys.press("Enter")
     expect(title).to_contain_text("matches")
@@ -89,7 +89,7 @@ def test_the_main_job_without_a_mouse(timeline: Timeline, tmp_path: Path) -> Non
         keys.press("ArrowUp", "Enter")
     saved.value.save_as(tmp_path / "again.html")
     expect(export).to_be_focused()
-    # The help holds the focus as long as it is open, and no longer.
+    # The help holds the focus only while it is open.
     keys.press("?", "Tab", "Shift+Tab", "Escape")
     expect(export).to_be_focused()
     # The details and the graph are closed.
@@ -101,7 +101,7 @@ def test_the_main_job_without_a_mouse(timeline: Timeline, tmp_path: Path) -> Non
     expect(timeline.lanes).to_be_focused()
 
 
-def test_a_lane_that_is_hidden_by_a_key_leaves_the_focus_in_the_column(timeline: Timeline) -> None:
+def test_hiding_a_lane_by_key_keeps_the_focus_in_the_column(timeline: Timeline) -> None:
     keys = Keys(timeline.page)
     keys.press("Shift+Tab", "ArrowDown", "ArrowRight")
     assert keys.path[-1].startswith("button: Hide ")

@@ -33,7 +33,7 @@ def timeline(exported: OpenExported, distributed: Path) -> Timeline:
 
 
 def labels(timeline: Timeline) -> list[str]:
-    """What is written next to the lanes, groups too, from the top, once it stays as it is."""
+    """The labels next to the lanes, including groups, from the top, once they no longer change."""
     before: list[str] = []
     for _ in range(50):
         now = written(timeline)
@@ -54,7 +54,7 @@ def written(timeline: Timeline) -> list[str]:
 
 
 def expect_labels(timeline: Timeline, fits: Callable[[list[str]], bool]) -> None:
-    """Wait for what is written next to the lanes: it is drawn again in the next frame."""
+    """Wait for the labels next to the lanes: they are drawn again in the next frame."""
     for _ in range(50):
         if fits(labels(timeline)):
             return
@@ -63,7 +63,7 @@ def expect_labels(timeline: Timeline, fits: Callable[[list[str]], bool]) -> None
 
 
 def late_worker() -> Trace:
-    """A step of twelve workers, of which the ninth works ten times as long."""
+    """A step of twelve workers; the ninth works ten times as long."""
     columns = {
         "start_ns": [0] * 12,
         "duration_ns": [900_000 if worker == 8 else 90_000 for worker in range(12)],
@@ -294,7 +294,7 @@ def test_selected_rows_as_csv_and_the_view_as_png(timeline: Timeline) -> None:
     shown, last = (timeline.host.locator(name).last.bounding_box() for name in (".main", ".label"))
     assert shown
     assert last
-    # A line above that says what it is of, the view to its last lane, and the legend below.
+    # A title above, the view up to its last lane, and the legend below.
     assert width == 2 * round(shown["width"])
     assert 40 < height / 2 - (last["y"] + last["height"] - shown["y"]) < 120
 

@@ -13,7 +13,7 @@ BUSY = [201, 7, 99]
 
 
 def fleet() -> Trace:
-    """A trace of many tasks, each with a few lanes, of which the last works longest."""
+    """A trace of many tasks, each with a few lanes; the last task works longest."""
     rows = [(task, lane) for task in range(TASKS) for lane in range(LANES)]
     length = [400 - 100 * BUSY.index(task) if task in BUSY else 10 for task, _ in rows]
     return Trace(

@@ -40,7 +40,7 @@ def test_long_walks_keep_the_invariants(context: BrowserContext, tmp_path: Path,
 
 
 @pytest.mark.parametrize("needed", [[17], [3, 90], [0, 50, 99]])
-def test_a_failing_walk_shrinks_to_what_it_needs(needed: list[int]) -> None:
+def test_a_failing_walk_shrinks_to_its_cause(needed: list[int]) -> None:
     gestures = [Gesture("key", nth=at) for at in range(100)]
     tried: list[int] = []
 
@@ -52,7 +52,7 @@ def test_a_failing_walk_shrinks_to_what_it_needs(needed: list[int]) -> None:
     assert len(tried) < 100
 
 
-def test_a_gesture_is_printed_as_it_is_made() -> None:
+def test_a_gesture_is_printed_as_its_code() -> None:
     gesture = Gesture("drag", "image", "Time axis", x=0.25, x2=0.75, keys="Alt")
     assert eval(repr(gesture)) == gesture
     assert repr(Gesture("key", keys="w")) == "Gesture('key', keys='w')"

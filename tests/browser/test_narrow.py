@@ -214,7 +214,7 @@ def test_lanes_begin_high_up_and_keep_their_width_beside_details(
 
 
 def test_lanes_that_have_room_begin_unfolded(exported: OpenExported, tmp_path: Path) -> None:
-    # Two rows, of which the second is nearly empty.
+    # Two rows; the second is nearly empty.
     rows = [op(f"o{at}", at * 10 * US, 9 * US) for at in range(300)] + [op("over", 5 * US, 3 * US)]
     timeline = exported(built(rows).to_html(tmp_path / "page.html")).wait()
     lane = timeline.root.get_by_role("button", name=re.compile("^2 rows of"), include_hidden=True)
@@ -258,7 +258,7 @@ def test_opening_details_moves_no_lane(exported: OpenExported, tmp_path: Path) -
 
 
 @pytest.mark.thorough
-def test_what_was_typed_stays_readable_beside_its_hits(timeline: Timeline) -> None:
+def test_typed_text_stays_readable_beside_its_hits(timeline: Timeline) -> None:
     timeline.search_box.fill("op:Conv2D >1s")
     expect(timeline.root.get_by_role("search").locator("output")).to_have_text("no match")
     for width in (700, 968, 1300):
@@ -266,14 +266,14 @@ def test_what_was_typed_stays_readable_beside_its_hits(timeline: Timeline) -> No
         assert not timeline.search_box.evaluate(CLIPPED), width
 
 
-def test_the_key_of_the_search_replaces_what_was_searched_for(timeline: Timeline) -> None:
+def test_the_key_of_the_search_replaces_the_last_one(timeline: Timeline) -> None:
     expect(timeline.root.get_by_role("button", name="Critical path")).to_be_enabled()
     timeline.lanes.press("c")
     expect(timeline.search_box).to_have_value("is:critical")
     timeline.lanes.press("/")
     timeline.page.keyboard.type("Conv")
     expect(timeline.search_box).to_have_value("Conv")
-    # 20 letters are readable beside their hits, and the lanes stay where they are.
+    # 20 letters are readable beside their hits, and the lanes do not move.
     timeline.search_box.fill("")
     for width in (848, 968, 1100, 1200, 1270, 1345):
         resize(timeline, width)
@@ -299,7 +299,7 @@ def test_details_in_a_very_narrow_cell_keep_their_words(timeline: Timeline) -> N
     assert fact.evaluate(LINES) == 1
 
 
-def test_most_time_tells_an_op_from_its_kernel_and_says_what_it_leaves_out(timeline: Timeline) -> None:
+def test_most_time_separates_ops_from_kernels(timeline: Timeline) -> None:
     timeline.details.get_by_text(re.compile("^More f")).click()
     names = timeline.details.locator("table:has(thead) tbody button")
     expect(names.nth(0)).to_have_accessible_name("MatMul kernel")
@@ -312,9 +312,7 @@ def test_most_time_tells_an_op_from_its_kernel_and_says_what_it_leaves_out(timel
 
 
 @pytest.mark.thorough
-def test_nothing_is_said_to_be_left_out_where_all_rows_are_listed(
-    exported: OpenExported, tmp_path: Path
-) -> None:
+def test_complete_lists_mention_no_omitted_rows(exported: OpenExported, tmp_path: Path) -> None:
     trace = built([op("a", 0, 10 * US), op("c", 20 * US, 10 * US, op="Conv2D")])
     timeline = exported(trace.to_html(tmp_path / "ops.html")).wait()
     expect(timeline.details.get_by_role("button", name="Conv2D")).to_be_visible()

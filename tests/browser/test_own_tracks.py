@@ -59,7 +59,7 @@ def test_bars_and_values(exported: OpenExported, tmp_path: Path) -> None:
         expect(timeline.title).to_have_text(name)
         expect(facts).to_contain_text(f"Duration{length}")
     expect(timeline.details.get_by_role("table").filter(has_text="NIC")).to_contain_text("10 %")
-    # By the pointer: what it is, and the same.
+    # By the pointer: its name, and the same values.
     box, lanes = label.bounding_box(), timeline.lanes.bounding_box()
     assert box
     assert lanes

@@ -11,9 +11,7 @@ from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.prediction import moved, prediction_sentence
 
 
-def test_the_page_says_that_it_is_predicted_and_what_was_recorded(
-    exported: OpenExported, tmp_path: Path
-) -> None:
+def test_the_page_states_predicted_and_recorded_times(exported: OpenExported, tmp_path: Path) -> None:
     predicted = real_trace(DATA / "gpu_tf221_mlp.pb.xz").what_if(ops={"MatMul": 3})
     found = moved(predicted)
     assert found is not None
@@ -42,7 +40,7 @@ def test_the_page_of_a_recorded_trace_has_none_of_it(exported: OpenExported, tmp
     expect(legend.get_by_text("predicted")).to_have_count(0)
 
 
-def test_a_page_without_a_kernel_has_the_table_of_predictions_and_no_slider(shown: Dashboard) -> None:
+def test_a_page_has_the_predictions_but_no_slider(shown: Dashboard) -> None:
     table = shown.table("What if", "Steps without an activity")
     expect(table.locator("tbody tr")).not_to_have_count(0)
     expect(shown.panels.get_by_role("slider")).to_have_count(0)

@@ -72,7 +72,7 @@ def test_forced_colours_keep_what_means_something(timeline: Timeline) -> None:
     for coloured in (receive.locator(".swatch"), chip):
         assert style(coloured, "backgroundColor") != BLACK
     assert style(chip, "color") != style(chip, "backgroundColor")
-    # A link is underlined, what is pressed or selected and what has the focus is outlined.
+    # A link is underlined; pressed, selected and focused elements are outlined.
     assert "underline" in style(timeline.details.locator(".link b").first, "textDecorationLine")
     assert style(timeline.root.get_by_role("button", name="Details", exact=True), "outlineStyle") == "solid"
     timeline.lanes.press("g")

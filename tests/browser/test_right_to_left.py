@@ -15,7 +15,7 @@ from tfvis_nb.session.file.writer import Writer
 
 SHALOM = "\u05e9\u05dc\u05d5\u05dd"
 TURNING = "a\u202egpj.exe"
-"""An override that is never closed: what comes after it would be shown backwards."""
+"""An override that is never closed: following text would be shown backwards."""
 
 SELECT = "() => document.getElementById('tfvis-root').tfvis.store.select({ events: [0, 1] })"
 

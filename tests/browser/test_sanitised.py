@@ -42,7 +42,7 @@ class Sanitised(HTMLParser):
 
 
 @pytest.mark.parametrize("framed", [False, True])
-def test_the_picture_the_headline_and_the_longest_ops_are_readable(page: Page, framed: bool) -> None:
+def test_picture_headline_and_longest_ops_are_readable(page: Page, framed: bool) -> None:
     trace = tfvis_nb.read_trace(TRACE)
     still = static_html(trace, title=trace.title)
     left = Sanitised(stored_html("a", still, trace.to_html() if framed else "", height=560)).text

@@ -1,4 +1,4 @@
-"""What a screen reader has of a timeline: names, roles, and what is read when something changes."""
+"""A timeline for screen readers: names, roles, and announcements of changes."""
 
 from __future__ import annotations
 
@@ -67,10 +67,10 @@ def test_names_and_roles(timeline: Timeline) -> None:
     expect(toggle).to_have_attribute("aria-expanded", "false")
 
 
-def test_what_is_in_view_and_what_is_selected_is_read(timeline: Timeline) -> None:
+def test_screen_readers_read_the_view_and_the_selection(timeline: Timeline) -> None:
     told = timeline.root.locator("[data-part=announcer] > [aria-live=polite]").first
     expect(told).to_have_text("")
-    # Only keys in the lanes move what is in view unseen.
+    # Only keys in the lanes move the view without visible focus.
     timeline.lanes.press("+")
     expect(told).to_contain_text("In view: ")
     times = (told.text_content() or "").removeprefix("In view: ")

@@ -68,7 +68,7 @@ def test_every_page_loads_nothing_from_elsewhere_and_is_sound(page: Page, site: 
 
 
 @pytest.mark.usefixtures("watched")
-def test_the_first_page_has_a_live_timeline_in_the_theme_of_the_site(page: Page, site: Path) -> None:
+def test_the_first_page_has_a_live_timeline_in_its_theme(page: Page, site: Path) -> None:
     page.goto((site / "index.html").as_uri())
     page.wait_for_url("**/docs/index.html")
     frame = page.frame_locator("iframe.live")

@@ -72,12 +72,12 @@ def test_more_work_is_told_from_more_time(exported: OpenExported, tmp_path: Path
     )
 
 
-def test_what_a_step_did_is_shown_with_the_step(exported: OpenExported, tmp_path: Path) -> None:
+def test_the_parts_of_a_step_are_shown_with_it(exported: OpenExported, tmp_path: Path) -> None:
     steps = [(4.0, 1.0), (4.0, 1.0), (9.0, 3.0), (4.0, 1.0)]
     timeline = exported(training(steps).to_html(tmp_path / "steps.html")).wait()
     activities = timeline.details.get_by_role("img", name="by activity")
     expect(activities).to_have_accessible_name(re.compile("^Median step .*1.00 ms, 25.0 %"))
-    # Before what is said of it come the time of a step and what it did.
+    # The time of a step and its parts come before its text.
     expect(timeline.details.get_by_role("term").first).to_have_text("Step time")
     bars_of(timeline).locator("i").nth(2).click()
     expect(activities).to_have_accessible_name(re.compile("^Step .*3.00 ms, 33.3 %"))
@@ -140,7 +140,7 @@ def test_another_step_has_no_selection_of_the_last(exported: OpenExported, tmp_p
 
 
 @pytest.mark.thorough
-def test_aligned_steps_leave_out_what_is_of_none(exported: OpenExported, tmp_path: Path) -> None:
+def test_aligned_steps_omit_events_outside_steps(exported: OpenExported, tmp_path: Path) -> None:
     columns = {
         "step": [-1, 0, 1],
         "start_ns": [0, 10 * MS, 20 * MS],

@@ -103,7 +103,7 @@ def test_bars_come_and_go_and_are_those_of_the_trace(timeline: Timeline, trace: 
     expect_pressed(timeline.root, "Tensors", pressed=False)
 
 
-def test_a_bar_says_what_it_is_and_leads_to_its_op(timeline: Timeline, trace: Trace) -> None:
+def test_a_bar_names_its_tensor_and_leads_to_its_op(timeline: Timeline, trace: Trace) -> None:
     tensor = largest(trace)
     press_in_view_menu(timeline.root, "Tensors")
     expect(bars(timeline).first).to_be_attached()
@@ -119,7 +119,7 @@ def test_a_bar_says_what_it_is_and_leads_to_its_op(timeline: Timeline, trace: Tr
     assert timeline.host.evaluate("(host) => host.tfvis.store.selected") == tensor["event"]
 
 
-def test_details_say_how_long_outputs_live_and_what_used_them_last(timeline: Timeline, trace: Trace) -> None:
+def test_details_state_lifetimes_and_last_users_of_outputs(timeline: Timeline, trace: Trace) -> None:
     rows = trace.lifetimes
     relu = rows[rows["name"] == "Relu"].iloc[0]
     timeline.find("name:Relu")
@@ -127,7 +127,7 @@ def test_details_say_how_long_outputs_live_and_what_used_them_last(timeline: Tim
     section = timeline.details.get_by_role("region", name="Lifetimes")
     row = section.locator("tbody tr").first
     expect(row.locator("td")).to_have_text(["output 0", "512 KiB", f"{relu['lifetime_ns'] / 1e6:.2f} ms"])
-    # The gradient of Relu reads its output and ends as it is freed.
+    # The gradient of Relu reads its output and ends when it is freed.
     ends = trace.events["start_ns"] + trace.events["duration_ns"]
     readers = trace.edges.loc[trace.edges["source"] == relu["event"], "target"]
     last = (ends.loc[readers] - relu["free_ns"]).abs().idxmin()

@@ -279,7 +279,7 @@ def test_the_view_as_vectors(exported: OpenExported, tmp_path: Path) -> None:
     fills = {element.get("fill") for element in root.iter(f"{SVG}path")}
     legend = root.findall(f"{SVG}g/{SVG}g/{SVG}g/{SVG}path")
     assert len(fills) > len(legend) > 1
-    # The lanes are cut off where they end on the screen.
+    # The lanes are clipped at their end on the screen.
     (*_, lanes) = root.iter(f"{SVG}svg")
     box = timeline.lanes.bounding_box()
     assert box
@@ -291,7 +291,7 @@ def test_the_view_as_vectors(exported: OpenExported, tmp_path: Path) -> None:
     assert width.evaluate(PLACEHOLDER_FITS)
     width.fill("16 parsecs")
     timeline.page.get_by_role("menuitem", name="Picture as vectors").click()
-    # The menu stays open, and the field says what is wrong.
+    # The menu stays open, and the field names the fault.
     expect(width).to_be_focused()
     assert "16 parsecs" in width.evaluate("field => field.validationMessage")
     width.fill("16 cm")

@@ -43,7 +43,7 @@ def toggle(timeline: Timeline) -> Locator:
 
 
 def rows_of(timeline: Timeline, section: str) -> list[list[str]]:
-    """What a table of sums says, row by row."""
+    """The texts of a table of sums, row by row."""
     table = timeline.details.get_by_role("region", name=section)
     expect(table).to_be_visible()
     return [row.locator("td").all_inner_texts() for row in table.get_by_role("row").all()]
@@ -86,7 +86,7 @@ def test_the_path_takes_the_place_of_an_event(exported: OpenExported, tmp_path: 
 
 
 @pytest.mark.thorough
-def test_the_key_keeps_what_is_searched_for(exported: OpenExported, tmp_path: Path) -> None:
+def test_the_key_keeps_the_search(exported: OpenExported, tmp_path: Path) -> None:
     timeline = opened(exported, tmp_path)
     expect(toggle(timeline)).to_be_enabled()
     timeline.search_box.fill("kind:kernel")

@@ -8,7 +8,7 @@ from pathlib import Path
 from playwright.sync_api import Locator, Page, expect
 
 # A bar is a position on a canvas, which no locator finds, so the timeline itself reports it.
-# It moves with each frame, of which a busy machine draws few; a frame out of view draws none.
+# It moves with each frame; a busy machine draws few, and a frame out of view none.
 _LOCATE = """(host, event) => new Promise((done) => {
     const answer = () => done(host.tfvis?.locate(event) ?? null);
     requestAnimationFrame(() => requestAnimationFrame(answer));

@@ -210,7 +210,7 @@ def test_panel_with_and_without_the_network(page: Page, commands: Path, tmp_path
 
     def answer(route: Route) -> None:
         asked.append(route.request.url)
-        # What Panel asks a package host for is what is installed here.
+        # Panel's requests to a package host are answered by the installed package.
         if "/anywidget@" in route.request.url:
             route.fulfill(
                 path=anywidget, content_type="text/javascript", headers={"Access-Control-Allow-Origin": "*"}

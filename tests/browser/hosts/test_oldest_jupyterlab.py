@@ -82,7 +82,7 @@ def test_a_timeline_and_a_file_in_the_dark_theme(page: Page, commands: Path, tmp
         )
         expect(timeline.root).to_have_attribute("data-theme", "dark")
         expect(page.get_by_text(sys.executable, exact=True)).to_be_visible()
-        # What the file keeps, once the kernel has forgotten the widget.
+        # The output in the file, after the kernel has forgotten the widget.
         page.goto(address)
         run_all(browser, "alone.ipynb")
         kept = page.locator("iframe[title=Timeline]")

@@ -1,4 +1,4 @@
-"""What a notebook shows, by axe-core: our elements only, in JupyterLab's themes."""
+"""A notebook checked by axe-core: only our elements, in JupyterLab's themes."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ TITLE = "Step time breakdown (ms)"
 
 
 @pytest.mark.thorough
-def test_the_last_expression_of_a_cell_is_drawn_and_follows_the_theme(notebook: OpenNotebook) -> None:
-    # What a page asks of any other address than its own fails the test; see conftest.py.
+def test_the_last_expression_is_drawn_and_follows_the_theme(notebook: OpenNotebook) -> None:
+    # A request of the page to a foreign address fails the test; see conftest.py.
     opened = notebook([READ, "trace.charts.breakdown()", "trace.charts.memory()"])
     opened.run_all()
     for index, title in [(1, TITLE), (2, "Memory allocated")]:
@@ -32,7 +32,7 @@ def test_the_last_expression_of_a_cell_is_drawn_and_follows_the_theme(notebook: 
     expect(region).to_have_attribute("data-theme", "light")
     opened.command("apputils:change-theme", {"theme": "JupyterLab Dark"})
     expect(region).to_have_attribute("data-theme", "dark")
-    # Axes and titles have the colours of the page: light letters on what is dark now.
+    # Axes and titles have the colours of the page: light letters on a dark background.
     brightest = """canvas => {
         const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
         let most = 0;
@@ -44,7 +44,7 @@ def test_the_last_expression_of_a_cell_is_drawn_and_follows_the_theme(notebook: 
     opened.command("apputils:change-theme", {"theme": "JupyterLab Light"})
 
 
-def test_what_is_attached_after_it_was_rendered_has_the_theme_of_the_page(page: Page) -> None:
+def test_late_attached_charts_have_the_theme_of_the_page(page: Page) -> None:
     # As in Notebook 7.6.
     page.set_content("<style>:root { --jp-layout-color0: #111 }</style><main></main>")
     render = """async (code) => {

@@ -26,7 +26,7 @@ def test_in_a_notebook_while_the_kernel_is_busy(notebook: OpenNotebook) -> None:
 
 
 @pytest.mark.thorough
-def test_python_knows_what_was_selected_in_both(notebook: OpenNotebook) -> None:
+def test_python_knows_the_selections_of_both(notebook: OpenNotebook) -> None:
     show = f"shown = tfvis_nb.show_comparison({str(OLD)!r}, {str(NEW)!r})\nshown"
     book = notebook(["import tfvis_nb", show])
     book.run_all()

@@ -69,7 +69,7 @@ def test_it_works_while_the_kernel_is_busy(notebook: OpenNotebook) -> None:
 
 
 @pytest.mark.thorough
-def test_dashboards_of_a_notebook_do_not_disturb_each_other_and_close(notebook: OpenNotebook) -> None:
+def test_dashboards_of_a_notebook_are_independent_and_close(notebook: OpenNotebook) -> None:
     show = f"shown = tfvis_nb.show_dashboard({str(TRACE)!r})\nshown"
     book = notebook(["import tfvis_nb", show, show])
     book.run_all()
@@ -80,7 +80,7 @@ def test_dashboards_of_a_notebook_do_not_disturb_each_other_and_close(notebook: 
     other.click(other.table("Ops", "By op type"), 4)
     other.moved(other.ruler, before)
     assert one.settled(one.ruler) == before
-    # What is selected by a click on a row, Python knows.
+    # Python knows the selection made by a click on a row.
     selected = other.timeline.title.inner_text()
     book.wait_until(lambda: book.ask("print(*shown.selection['name'])").splitlines()[0] == selected)
     one.tab("Ops")

@@ -78,7 +78,7 @@ def test_one_kernel_among_all_ranks(shown: tuple[Notebook, Timeline], one: Trace
     timeline.find(f"{KERNEL} kind:kernel")
     expect(timeline.root.get_by_role("search").locator("output")).to_have_text(f"1 of {RANKS}")
     expect(timeline.title).to_have_text(KERNEL)
-    # Its op launched it: what is around an event is read with its step.
+    # Its op launched it: the neighbours of an event are read with its step.
     expect(timeline.link("Launched by", KERNEL)).to_be_visible()
     facts = timeline.facts()
     assert facts["Duration"].startswith(format_duration(int(kernel["duration_ns"])))

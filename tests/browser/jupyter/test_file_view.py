@@ -97,7 +97,7 @@ def test_files_open_in_timelines_and_monitors(page: Page, jupyter: JupyterServer
     page.keyboard.press("Control+s")
     expect(page.get_by_role("dialog")).to_have_count(0)
     assert not [url for url in asked if XSPACE in url and "content=1" in url]
-    # What it saves are notes, as a page.
+    # It saves annotations, as a page.
     annotate(timeline, "slow")
     unsaved = page.locator(".lm-TabBar-tab.jp-mod-dirty")
     expect(unsaved).to_have_count(1)

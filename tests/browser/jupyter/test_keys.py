@@ -34,7 +34,7 @@ CONTROLLED = ("Control+Backspace", "Control+Shift+ArrowUp", "Control+a", "Contro
 
 
 def press_in(book: Notebook, place: str, keys: Sequence[str] = ("d", "d")) -> None:
-    """Press keys that change cells elsewhere; they stay as they are."""
+    """Press keys that change cells elsewhere; the cells do not change."""
     before = book.page.evaluate(SOURCES)
     for key in keys:
         book.page.keyboard.press(key)

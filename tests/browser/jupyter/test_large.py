@@ -17,7 +17,7 @@ EVENTS = 24_000
 NEEDLE = 17_003
 """An event among 24 000 whose name three have."""
 
-# Two lanes: one whose events overlap, and one of kernels; every op uses what the one before it made.
+# Two lanes: one with overlapping ops, and one of kernels; every op uses the previous op's output.
 TRACE = f"""
 import time
 import numpy as np
@@ -96,12 +96,12 @@ def notice(timeline: Timeline) -> Locator:
 
 
 def visible_time(timeline: Timeline) -> str:
-    """What the ruler says: it changes when the view moves."""
+    """The ruler's text, which changes when the view moves."""
     return timeline.host.get_by_role("img", name="Time axis").get_attribute("aria-label") or ""
 
 
 def settled_time(timeline: Timeline) -> str:
-    """What the ruler says once a zoom has come to rest."""
+    """The ruler's text after a zoom has ended."""
     before, now = "", visible_time(timeline)
     while now != before:
         timeline.page.wait_for_timeout(400)
@@ -152,7 +152,7 @@ def test_search_finds_events_that_are_not_in_the_browser(notebook: OpenNotebook)
 
 
 @pytest.mark.thorough
-def test_a_click_on_a_line_of_code_selects_its_events_and_fits_them(notebook: OpenNotebook) -> None:
+def test_a_click_on_a_line_of_code_selects_its_events(notebook: OpenNotebook) -> None:
     book, timeline = opened(notebook, f"{STACKS}\n{IN_WINDOWS}")
     press_in_view_menu(timeline.root, "Code")
     pane = timeline.root.get_by_role("region", name="Code")
@@ -190,9 +190,7 @@ def test_details_of_an_event_after_zooming(notebook: OpenNotebook) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("links", [CHAIN, OPERANDS], ids=["edges", "operands"])
-def test_the_graph_asks_for_edges_of_events_that_are_not_in_the_browser(
-    notebook: OpenNotebook, links: str
-) -> None:
+def test_the_graph_requests_edges_of_unloaded_events(notebook: OpenNotebook, links: str) -> None:
     book, timeline = opened(notebook, f"{IN_WINDOWS}\n{links}")
     timeline.search_box.fill("needle")
     timeline.search_box.press("Enter")
@@ -222,7 +220,7 @@ def test_a_click_on_a_merged_entry_selects_one_of_its_events(notebook: OpenNoteb
     book.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + 32)
     tooltip = timeline.root.locator(".tooltip")
     expect(tooltip).to_contain_text(re.compile(r"the longest of \d+ events; zoom in"))
-    # What is pointed at may become finer before the click; what was clicked is what both sides have.
+    # The picture may become finer before the click; both sides must have the clicked event.
     book.page.mouse.click(box["x"] + box["width"] / 2, box["y"] + 32)
     expect(timeline.title).to_contain_text("layer/MatMul_")
     book.wait_until(lambda: book.ask("print(*widget.selection['name'])") == timeline.title.inner_text())
@@ -245,7 +243,7 @@ def test_a_busy_kernel_does_not_freeze_the_view(notebook: OpenNotebook) -> None:
 
 
 @pytest.mark.thorough
-def test_chunks_complete_the_picture_and_keep_what_was_set(notebook: OpenNotebook) -> None:
+def test_chunks_complete_the_picture_and_keep_settings(notebook: OpenNotebook) -> None:
     book = notebook([f"{TRACE}\n{IN_CHUNKS}", SHOW, BUSY])
     book.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells'); }")
     timeline = Timeline(book.timelines(1).first).wait()
@@ -266,7 +264,7 @@ def test_chunks_complete_the_picture_and_keep_what_was_set(notebook: OpenNoteboo
 
 
 @pytest.mark.thorough
-def test_lifetimes_of_tensors_are_those_that_a_small_trace_shows(notebook: OpenNotebook) -> None:
+def test_lifetimes_of_tensors_equal_those_of_a_small_trace(notebook: OpenNotebook) -> None:
     path = DATA / "local_mlp_step1.pb"
     read = f"""
 import tfvis_nb as tv
@@ -298,7 +296,7 @@ queue = build({"task": [""] * count, "device": table["device"], "counter": ["que
                "time_ns": table["start_ns"], "value": value})
 trace = tv.Trace(table, recorded_counters=queue)
 """
-"""A value a microsecond, one of which is far higher."""
+"""One value per microsecond; one of them is far higher."""
 
 
 @pytest.mark.thorough

@@ -97,7 +97,7 @@ def written(count: int) -> list[str]:
 
 
 @pytest.mark.thorough
-def test_a_click_on_the_curve_lists_what_was_alive_there(timeline: Timeline, trace: Trace) -> None:
+def test_a_click_on_the_curve_lists_live_buffers(timeline: Timeline, trace: Trace) -> None:
     expect(label(timeline, "mklcpu")).to_be_visible()
     when = int(trace.lifetimes.loc[trace.lifetimes["name"] == "logits", "alloc_ns"].iloc[0]) + 90_000
     x, y = timeline.host.evaluate(_PLACE, ["mklcpu", str(when)])
@@ -163,7 +163,7 @@ def test_of_a_trace_too_large_to_hold_the_kernel_is_asked(notebook: OpenNotebook
     "name",
     ["gpu_tf221_dist.pb.xz", pytest.param("gpu_tf218_function.xplane.pb.xz", marks=pytest.mark.thorough)],
 )
-def test_the_browser_reads_what_was_recorded(exported: OpenExported, tmp_path: Path, name: str) -> None:
+def test_the_browser_reads_the_recorded_values(exported: OpenExported, tmp_path: Path, name: str) -> None:
     trace = real_trace(DATA / name)
     timeline = exported(Path(trace.to_html(tmp_path / "page.html"))).wait()
     tracks = timeline.host.evaluate(_READ)

@@ -157,7 +157,7 @@ def wait_for_labels(monitor: Monitor, session: tv.SavedSession) -> list[str]:
 
 
 @pytest.mark.thorough
-def test_what_is_kept_is_downloaded_saved_and_deleted(
+def test_kept_traces_are_downloaded_saved_and_deleted(
     notebook: OpenNotebook, job: StartJob, tmp_path: Path
 ) -> None:
     path = tmp_path / "run.tfvis"

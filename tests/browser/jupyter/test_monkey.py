@@ -48,7 +48,7 @@ def test_long_walks_keep_the_invariants(walked: Lab, shown: str) -> None:
         walk(host, seed, LENGTH)
 
 
-# The canvases in the order of the page: axis, overview, lanes and what is drawn over them.
+# The canvases in the order of the page: axis, overview, lanes and the layer above them.
 _PICTURES = """(host) => {
     const deep = (node) => [...(node.shadowRoot ?? node).children].flatMap((each) => [each, ...deep(each)]);
     return deep(host).filter((each) => each.localName === 'canvas' && each.getClientRects().length)

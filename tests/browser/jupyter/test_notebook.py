@@ -84,7 +84,7 @@ def test_what_opens_leaves_the_lanes_their_height(notebook: OpenNotebook) -> Non
     )
     timeline.find(f"op:{LOSS}")
     expect(timeline.root.get_by_role("region", name="Graph")).to_be_visible()
-    # Dragged to a height, it has that height and what is open.
+    # Dragged to a height, it has that height plus its open panes.
     before = timeline.root.evaluate(HEIGHT)
     timeline.root.get_by_role("separator", name="Height of the timeline").press("ArrowDown")
     expect(timeline.root).to_have_css("height", f"{before + 16}px")
@@ -108,7 +108,7 @@ def test_python_sets_the_selection_in_the_timeline(notebook: OpenNotebook) -> No
 
 
 @pytest.mark.thorough
-def test_views_of_one_widget_share_the_selection_and_other_widgets_have_their_own(
+def test_views_of_a_widget_share_only_its_selection(
     notebook: OpenNotebook,
 ) -> None:
     book, first = opened(notebook, "widget", SHOW.replace("widget", "other"))
@@ -122,12 +122,12 @@ def test_views_of_one_widget_share_the_selection_and_other_widgets_have_their_ow
     book.wait_until(lambda: book.ask("print(len(widget.selection), len(other.selection))") == "1 0")
     second.lanes.focus()
     book.page.keyboard.press("Escape")
-    # What it searches for is its own.
+    # It has a search of its own.
     expect(first.title).to_have_text("1 match")
 
 
 @pytest.mark.thorough
-def test_a_cell_run_again_leaves_one_timeline_that_works_until_it_is_closed(notebook: OpenNotebook) -> None:
+def test_a_rerun_cell_has_one_working_timeline(notebook: OpenNotebook) -> None:
     book, timeline = opened(notebook)
     for _ in range(3):
         shown = timeline.root.element_handle()

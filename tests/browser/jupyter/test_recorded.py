@@ -115,7 +115,7 @@ def test_traced_cells_show_what_ran(notebook: OpenNotebook) -> None:
     book.wait_until(lambda: "kind" in book.ask(GROUPED))
     for _ in range(2):
         book.run(2)
-    # It shows what the one before did.
+    # It keeps the previous timeline's view.
     expect_choice(book.timeline(2).root, "Group lanes", "kind")
     click_line(book.timeline(2), "Cell [5]", is_open=True)
     book.wait_until(lambda: "product" in book.ask(SELECTED))
@@ -123,7 +123,7 @@ def test_traced_cells_show_what_ran(notebook: OpenNotebook) -> None:
     assert book.ask(COUNT) == "4"
     assert book.ask(HELD) == "False"
 
-    # Timelines of any other cell open as they were left as well.
+    # Timelines of other cells also reopen with their last view.
     book.run(8)
     choose(book.timeline(8).root, "Group lanes", "none")
     book.wait_until(lambda: book.ask("print(w.group_by)") == "none")

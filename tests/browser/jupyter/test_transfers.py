@@ -26,7 +26,7 @@ UNITS = {
     "MB/s": 1e6,
     "GB/s": 1e9,
 }
-"""What the units of the details are in nanoseconds and in bytes per second."""
+"""The units of the details in nanoseconds and in bytes per second."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What is added to a trace that a monitor has opened."""
+"""Annotations of a trace that a monitor has opened."""
 
 import json
 from pathlib import Path
@@ -100,7 +100,7 @@ def test_notes_that_cannot_be_stored_are_not_forgotten(
     page.get_by_role("button", name="Close the timeline").click()
     expect(monitor.sections).to_have_count(0)
     asks_before_it_goes(page)
-    # Opened again, it is as it was left.
+    # Opened again, it has its last view.
     monitor.traces.first.press("Enter")
     timeline = monitor.opened()
     expect(timeline.root.get_by_role("list", name="Annotations in view")).to_contain_text("why?")

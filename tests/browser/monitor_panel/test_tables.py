@@ -172,7 +172,7 @@ def test_many_traces_leave_signatures_their_rows(page: Page, server: MonitorServ
 
 
 @pytest.mark.thorough
-def test_an_opened_timeline_has_what_is_left_of_the_window(monitor: Monitor) -> None:
+def test_an_opened_timeline_fills_the_rest_of_the_window(monitor: Monitor) -> None:
     page = monitor.page
     page.set_viewport_size({"width": 1200, "height": 800})
     monitor.traces.first.press("Enter")
@@ -189,7 +189,7 @@ def test_an_opened_timeline_has_what_is_left_of_the_window(monitor: Monitor) -> 
             }""",
             arg=height,
         )
-    # All of its name is there, where there is room.
+    # Its whole name is shown if it fits.
     title = monitor.sections.locator(".stage .title")
     assert title.evaluate("title => title.scrollWidth <= title.clientWidth")
 

@@ -1,4 +1,4 @@
-"""Walk from a shell, and count what is broken."""
+"""Walk from a shell, and count the faults."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.browser.monkey.walks import LENGTH, say, walk
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Walk from a shell, and count what is broken."""
+    """Walk from a shell, and count the faults."""
     parser = argparse.ArgumentParser(prog="python -m tests.browser.monkey", description=monkey.__doc__)
     parser.add_argument("--host", choices=[*HOSTS], required=True)
     parser.add_argument("--gestures", type=int, default=LENGTH)

@@ -1,4 +1,4 @@
-"""Gestures of a walk: what is done, where, and with which keys."""
+"""Gestures of a walk: action, position and keys."""
 
 from __future__ import annotations
 

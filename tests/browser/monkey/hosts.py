@@ -102,7 +102,7 @@ class Host(ABC):
         raise NotImplementedError
 
     def differs(self, now: dict[str, Any]) -> str:  # noqa: ARG002
-        """How what Python reads differs from what is drawn."""
+        """The differences between Python's values and the drawn ones."""
         return ""
 
     def takes(self, keys: str) -> bool:
@@ -187,7 +187,7 @@ class NotebookHost(Host):
             return text
 
     def rerun(self) -> str:
-        # What was changed last reaches the kernel a moment later.
+        # The last change reaches the kernel with a delay.
         before = self._seen()
         for _ in range(20):
             self.page.wait_for_timeout(200)
@@ -291,7 +291,7 @@ HOSTS = {
 
 @contextmanager
 def opened(name: str) -> Iterator[Host]:
-    """Start what a host of this name needs."""
+    """Start the processes of a host of this name."""
     # Without pytest nobody else gives a busy machine the time.
     expect.set_options(timeout=20_000)
     with ExitStack() as stack:

@@ -1,4 +1,4 @@
-"""Scripts that read a view in the browser: what is shown, what is at a point, which texts are cut."""
+"""Scripts that read a view in the browser: its visible state, the element at a point, cut texts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ const within = (host, at) => {
 };
 """
 
-# What is shown: read from roles and labels, once the next frame is drawn if it `waits`.
+# The visible state, read from roles and labels, after the next frame if it `waits`.
 NOW = f"""(host, waits) => new Promise((done) => {{
     {_DEEP}
     const read = () => {{
@@ -147,7 +147,7 @@ class Sight:
     def find(self) -> None:
         """Find the element again, after it was replaced."""
         self._handle = self._element.element_handle()
-        # The object, not the handle, is what the protocol takes; it is found once more by a mark.
+        # The protocol takes the object, not the handle; it is found again by a mark.
         self._handle.evaluate("(host) => void (window.monkeyHost = host)")
         self._object = self.send("Runtime.evaluate", expression="window.monkeyHost")["result"]["objectId"]
 

@@ -211,7 +211,7 @@ class Walker:
             keyboard.up(gesture.keys)
 
     def look(self, *, waits: bool = True) -> dict[str, Any]:
-        """Return what is shown, once the next frame is drawn unless it need not wait."""
+        """Return the visible state, after the next frame unless it need not wait."""
         now: dict[str, Any] = self._sight.run(NOW, waits)
         return now
 
@@ -303,7 +303,7 @@ class Walker:
             )
 
     def _check_python(self) -> None:
-        """What Python reads must be what is drawn; it comes a moment later."""
+        """Python's values must equal the drawn ones, after a delay."""
         problem = ""
         for _ in range(20):
             self.now = self.look()

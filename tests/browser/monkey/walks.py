@@ -24,7 +24,7 @@ def say(text: str) -> None:
 
 
 def replay(host: Host, gestures: Sequence[Gesture]) -> BrokenInvariantError | None:
-    """Do recorded gestures on a fresh host; return what they break."""
+    """Do recorded gestures on a fresh host; return the faults."""
     walker = Walker(host)
     try:
         for gesture in gestures:
