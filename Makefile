@@ -42,7 +42,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start many processes that import the package: it is compiled once, wherever the shell says otherwise.
 export PYTHONDONTWRITEBYTECODE :=
 
-TOOLS := quick ruff mypy imports tsc biome docs-current vitest
+TOOLS := quick ruff mypy imports tsc biome docs-current english vitest
 
 .PHONY: demo check measure test test-all versions pytest chromium beside bench lint docs release dev clean $(TOOLS)
 .DELETE_ON_ERROR:
@@ -104,7 +104,7 @@ bench: $(INSTALLED) $(VIEW)
 	$(PY) -m benchmarks.page
 	$(PY) -m benchmarks.size
 
-lint: ruff mypy imports tsc biome docs-current
+lint: ruff mypy imports tsc biome docs-current english
 
 $(TOOLS): $(INSTALLED) $(VIEW)
 
@@ -126,6 +126,9 @@ biome:
 
 docs-current:
 	$(PY) docs/build_metrics.py --check
+
+english:
+	$(PY) -m tests.plain_english
 
 # From the root, so that pages link to each other as in a checkout. Notebooks run the first time and after a change.
 docs: export TF_CPP_MIN_LOG_LEVEL := 3
