@@ -11,6 +11,8 @@ from tests.browser.comparison import LANES, NEW, OLD, Both
 from tests.browser.timeline import OpenExported, choose
 from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import DATA, real_trace
+from tfvis_nb import events
+from tfvis_nb.core.format import format_duration, format_ratio
 
 SVG = "{http://www.w3.org/2000/svg}"
 STEPS = DATA / "gpu_tf218_function.xplane.pb.xz"
@@ -229,3 +231,91 @@ def test_a_page_without_one_of_its_traces_says_so(
     shown = on_page(exported, broken)
     expect(shown.b.timeline.host.get_by_role("alert")).to_contain_text("tfvis-drawn-1 is missing")
     shown.a.wait()
+
+
+def differences(shown: Both) -> dict[str, list[str]]:
+    """The figures of each row that compares the selected event with the other side, by its head."""
+    table = shown.details.get_by_role("table", name="Difference", exact=True)
+    expect(table).to_have_count(1)
+    cells = table.locator("tbody tr").evaluate_all(
+        "rows => rows.map((row) => [...row.cells].map((cell) => cell.innerText))"
+    )
+    return {first: others for first, *others in cells}
+
+
+def texts_that_differ(shown: Both) -> dict[str, str]:
+    terms = shown.details.locator("section.differs dt").all_inner_texts()
+    values = shown.details.locator("section.differs dd").all_inner_texts()
+    return dict(zip(terms, values, strict=True))
+
+
+def test_details_compare_an_event_with_its_counterpart(shown: Both) -> None:
+    tables = [real_trace(path).events for path in (OLD, NEW)]
+    ops = [table[(table["kind"] == "op") & (table["op"] == "MatMul")] for table in tables]
+    name = ops[0]["name"].iloc[0]
+    durations = [int(each.loc[each["name"] == name, "duration_ns"].iloc[0]) for each in ops]
+    shown.a.timeline.click(int(ops[0].index[0]))
+    expected = [format_duration(each) for each in durations]
+    change, ratio = durations[1] - durations[0], durations[1] / durations[0]
+    expected.append(f"+{format_duration(change)}\n{format_ratio(ratio)}")
+    for side in "AB":
+        shown.details_of(side)
+        expect(shown.title).to_have_text(name)
+        assert differences(shown) == {"Duration": expected}
+        assert texts_that_differ(shown) == {}
+
+
+def test_details_compare_repeated_events_per_step(exported: OpenExported, tmp_path: Path) -> None:
+    def repeated(steps: int, each: int, duration: int, device: str) -> tfvis_nb.Trace:
+        places = range(steps * each)
+        columns = {
+            "start_ns": [1000 * place for place in places],
+            "duration_ns": [duration] * len(places),
+            "step": [place // each for place in places],
+            "kind": ["op"] * len(places),
+            "op": ["Add"] * len(places),
+            "name": ["add"] * len(places),
+            "device": [f"/device:{device}"] * len(places),
+        }
+        return tfvis_nb.Trace(events.build(columns))
+
+    sides = repeated(4, 2, 900, "GPU:0"), repeated(2, 3, 450, "CPU:0")
+    shown = on_page(exported, tfvis_nb.show_comparison(*sides).to_html(tmp_path / "page.html")).wait()
+    shown.a.timeline.click(4)
+    found = differences(shown)
+    assert found["Duration"] == ["900 ns", "450 ns", "\u2212450 ns\n0.50"]
+    assert found["Total per step"] == ["1.80 \u00b5s", "1.35 \u00b5s", "\u2212450 ns\n0.75"]
+    assert found["Count per step"] == ["2", "3", "+1\n1.50"]
+    texts = texts_that_differ(shown)
+    assert texts["Step"] == "A: Step 2\nB: Step 1"
+    assert texts["Location"] == "A: GPU:0\nB: CPU:0"
+
+
+MATMUL = """step_stats { dev_stats { device: "/job:localhost/replica:0/task:0/device:CPU:0"
+  node_stats { node_name: "x" timeline_label: "x = Const()" all_start_micros: 1 all_end_rel_micros: 2 %s }
+  node_stats { node_name: "y" timeline_label: "y = MatMul(x)" all_start_micros: 5 all_end_rel_micros: 2 %s }
+} }"""
+OUTPUT = "output { tensor_description { dtype: DT_FLOAT shape { dim { size: %d } dim { size: 10 } } } }"
+
+
+def test_details_list_shapes_that_differ(exported: OpenExported, tmp_path: Path) -> None:
+    sides = [
+        tfvis_nb.read_trace((MATMUL % (OUTPUT % rows, OUTPUT % (2 * rows))).encode(), title=f"{rows}")
+        for rows in (32, 64)
+    ]
+    shown = on_page(exported, tfvis_nb.show_comparison(*sides).to_html(tmp_path / "page.html")).wait()
+    shown.a.timeline.click(1)
+    expect(shown.title).to_have_text("y")
+    texts = texts_that_differ(shown)
+    assert texts["Input 0"] == "A: float32 [32, 10]\nB: float32 [64, 10]"
+    assert texts["Output 0"] == "A: float32 [64, 10]\nB: float32 [128, 10]"
+
+
+def test_details_name_the_only_side_of_an_event(exported: OpenExported, tmp_path: Path) -> None:
+    sides = [
+        tfvis_nb.Trace(events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"], "op": [op]}))
+        for op in ("Add", "Sub")
+    ]
+    shown = on_page(exported, tfvis_nb.show_comparison(*sides).to_html(tmp_path / "page.html")).wait()
+    shown.b.timeline.click(0)
+    expect(shown.details).to_contain_text("Only in B: A has no event of this name, op and kind.")

@@ -16,6 +16,7 @@ import { SearchBox } from "../parts/search_box";
 import { DetailsSplitter } from "../parts/skeleton";
 import { StatusLine } from "../parts/status_line";
 import { Controls } from "../parts/toolbar";
+import { Differences } from "./differences";
 
 interface AroundProps {
   /** How much faster or slower the lower one is, and in what. */
@@ -129,6 +130,7 @@ function useSearched(stores: readonly Store[], current: number): number {
 
 function Details({ shown, current, setUsed }: ShownProps & { setUsed: (side: number) => void }) {
   const { store, actions } = current;
+  const side = shown.indexOf(current);
   useTopics(store, ["panel"]);
   if (!store.panelOpen) return null;
   return (
@@ -148,7 +150,11 @@ function Details({ shown, current, setUsed }: ShownProps & { setUsed: (side: num
           ))}
         </div>
       )}
-      <DetailsPanel key={shown.indexOf(current)} store={store} actions={actions} />
+      <DetailsPanel
+        key={side}
+        {...{ store, actions }}
+        before={shown.length > 1 && <Differences stores={shown.map((each) => each.store)} side={side} />}
+      />
     </div>
   );
 }

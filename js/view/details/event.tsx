@@ -1,5 +1,6 @@
 /** Everything known about one event. */
 
+import type { ComponentChildren } from "preact";
 import {
   formatBytes,
   formatCount,
@@ -29,7 +30,7 @@ import { Source } from "./source";
 import { TransferCard, transferFacts } from "./transfer";
 import type { EventProps, Fact } from "./types";
 
-export function EventDetails({ store, actions, id }: EventProps) {
+export function EventDetails({ store, actions, id, before }: EventProps & { before: ComponentChildren }) {
   const { drawn, details } = store;
   const category = categoryOf(store.drawn, id);
   const { paints } = store.painting;
@@ -63,6 +64,7 @@ export function EventDetails({ store, actions, id }: EventProps) {
           <GraphButton store={store} actions={actions} id={id} />
         </span>
       </div>
+      {before}
       <AnnotationList
         {...{ store, actions }}
         annotations={annotationsOf(store, { events: [eventAt(drawn, id)] })}

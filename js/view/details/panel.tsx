@@ -1,5 +1,6 @@
 /** The panel at the right: one event, a time range, a search result, or the whole step. */
 
+import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
@@ -17,7 +18,14 @@ import { Overview } from "./overview";
 import { RangeDetails, SeveralDetails } from "./range";
 import { PathDetails } from "./waiting";
 
-export function DetailsPanel({ store, actions }: { store: Store; actions: Actions }) {
+interface PanelProps {
+  store: Store;
+  actions: Actions;
+  /** Shown above the facts of an event. */
+  before?: ComponentChildren;
+}
+
+export function DetailsPanel({ store, actions, before }: PanelProps) {
   useTopics(store, ["selection", "annotations", "details", "panel", "paint", "layout", "search"]);
   const panel = useRef<HTMLElement>(null);
   useLayoutEffect(() => {
@@ -42,7 +50,7 @@ export function DetailsPanel({ store, actions }: { store: Store; actions: Action
       {several ? (
         <SeveralDetails store={store} actions={actions} events={several} />
       ) : selected !== null ? (
-        <EventDetails store={store} actions={actions} id={selected} />
+        <EventDetails store={store} actions={actions} id={selected} before={before} />
       ) : range ? (
         <RangeDetails store={store} actions={actions} range={range} />
       ) : store.moment ? (

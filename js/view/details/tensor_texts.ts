@@ -2,7 +2,7 @@
 
 import { isolated } from "../../model/format/bidi";
 import { formatBytes, formatCount, formatDuration, formatNumber, formatTime } from "../../model/format/units";
-import { nameOf } from "../../model/lanes/event_text";
+import { inputsIn, nameOf } from "../../model/lanes/event_text";
 import { NO_NAME } from "../../model/lanes/labels";
 import { entryOfEvent } from "../../model/lod/merged";
 import type { Output } from "../../model/wire/records";
@@ -53,6 +53,22 @@ export function outputOf(store: Store, { track, at }: Tensor): Output | null {
   const [node, name] = [nameOf(store.run, maker), track.name(at)];
   const slot = name === node ? 0 : Number(name.slice(node.length + 1));
   return store.details.outputs(maker).find((output) => output.slot === slot) ?? null;
+}
+
+/** Such as "float32 [32, 10]". */
+export function outputKind({ dtype, shape }: Output): string {
+  return `${isolated(dtype)} ${isolated(shape)}`;
+}
+
+/** The inputs in an event's label, each with what its producer recorded about it: type and shape, or "". */
+export function inputsOf({ drawn, details }: Store, id: number): { input: string; kind: string }[] {
+  const producers = details?.inputs(id) ?? [];
+  return inputsIn(details?.label(id) ?? "").map((input) => {
+    const [name, slot = 0] = input.split(":");
+    const producer = producers.find(({ event }) => nameOf(drawn, event) === name);
+    const output = producer && details?.outputs(producer.event).find((each) => each.slot === Number(slot));
+    return { input, kind: output ? outputKind(output) : "" };
+  });
 }
 
 /** Its role among the buffers of its op. */

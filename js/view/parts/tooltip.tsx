@@ -3,15 +3,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { isolated } from "../../model/format/bidi";
 import { formatBytes, formatCount, formatDuration, formatTime } from "../../model/format/units";
-import {
-  categoryOf,
-  deviceName,
-  inputsIn,
-  locationOf,
-  nameOf,
-  opOf,
-  shortName,
-} from "../../model/lanes/event_text";
+import { categoryOf, deviceName, locationOf, nameOf, opOf, shortName } from "../../model/lanes/event_text";
 import { NO_NAME } from "../../model/lanes/labels";
 import type { BarHover, Hover, TensorHover } from "../../state/hover_and_marks";
 import type { Store } from "../../state/store";
@@ -19,9 +11,11 @@ import { useTopics } from "../../state/use_store";
 import { ScopedText } from "../../ui/scoped_text";
 import {
   handedOn,
+  inputsOf,
   lengthText,
   lifeText,
   makerOf,
+  outputKind,
   outputOf,
   partText,
   sizeText,
@@ -98,15 +92,7 @@ function EventTip({ store, hover: { id } }: { store: Store; hover: Hover }) {
   const destination = details?.destination(id);
   const waited = drawn.wait?.[id] ?? 0;
   const label = details?.label(id) ?? "";
-  const inputs = inputsIn(label);
-  const producers = details?.inputs(id) ?? [];
-  /** Such as " float (32, 10)": the type and shape that the producer of an input recorded. */
-  const kindOf = (input: string) => {
-    const [name, slot = 0] = input.split(":");
-    const producer = producers.find(({ event }) => nameOf(drawn, event) === name);
-    const output = producer && details?.outputs(producer.event).find((each) => each.slot === Number(slot));
-    return output ? ` ${isolated(output.dtype)} ${output.shape}` : "";
-  };
+  const inputs = inputsOf(store, id);
   return (
     <>
       <TipName name={nameOf(store.drawn, id)} />
@@ -121,7 +107,7 @@ function EventTip({ store, hover: { id } }: { store: Store; hover: Hover }) {
           inputs{" "}
           {inputs
             .slice(0, MAX_INPUTS)
-            .map((input) => shortInput(input) + kindOf(input))
+            .map(({ input, kind }) => `${shortInput(input)} ${kind}`.trimEnd())
             .join(", ")}
           {inputs.length > MAX_INPUTS && ` +${formatCount(inputs.length - MAX_INPUTS)}`}
         </p>
@@ -168,7 +154,7 @@ function TensorTip({ store, tensor }: { store: Store; tensor: TensorHover }) {
       <TipName name={track.name(at)} />
       <p>
         <strong>{sizeText(tensor)}</strong>
-        {output && ` ${isolated(output.dtype)} ${output.shape}`}
+        {output && ` ${outputKind(output)}`}
         {op && ` of ${isolated(op)}`}, {partText(store, tensor)}
       </p>
       <p>
