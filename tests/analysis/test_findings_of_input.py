@@ -385,6 +385,12 @@ def test_a_shuffle_buffer_explains_a_loop_that_waits() -> None:
     assert "between_steps" not in set(found["id"])
 
 
+def test_a_new_iterator_in_each_step_is_not_about_its_shuffle_buffer() -> None:
+    trace = _shuffled(dict.fromkeys(range(20), 60), outside=True)
+    assert not trace.findings["id"].str.startswith("shuffle_buffer").any()
+    assert trace.findings["id"][0] == "between_steps"
+
+
 @pytest.mark.parametrize("fills", [{}, {0: 40}, {0: 60}])
 def test_short_fills_of_shuffle_buffers_are_not_reported(fills: dict[int, int]) -> None:
     trace = _shuffled(fills, step_ms=100)

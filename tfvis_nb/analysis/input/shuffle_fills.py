@@ -16,6 +16,8 @@ from tfvis_nb.events import NO_STEP
 
 MANY_BATCHES = 4
 """Batches that a fill reads at least: a pipeline that prefetches two reads three before the second step."""
+FEWEST_BATCHES = 4
+"""Batches of an iterator, on average: if it hands out fewer, making it anew is the cause, not the buffer."""
 LEAST_NS = 50_000_000
 LEAST_SHARE = 0.05
 """The shortest reported wait for fills, and its share of the run."""
@@ -80,8 +82,9 @@ def _fills(trace: Trace, own: pd.DataFrame, calls: pd.DataFrame) -> ShuffleFills
         starts = np.sort(below.loc[below["lane"] == lane, "start_ns"].to_numpy())
         first, last = (own[name].to_numpy()[members] for name in ("start_ns", "end_ns"))
         taken[members] = np.searchsorted(starts, last) - np.searchsorted(starts, first)
-    fills = own.assign(elements=taken)[taken >= MANY_BATCHES * max(len(own) / max(int(root.sum()), 1), 1)]
-    if fills.empty:
+    batches = max(int(root.sum()), 1)
+    fills = own.assign(elements=taken)[taken >= MANY_BATCHES * max(len(own) / batches, 1)]
+    if fills.empty or len(fills) > max(batches / FEWEST_BATCHES, 1):
         return None
     fills = fills.sort_values("duration_ns", ascending=False, kind="stable")
     filling = union(np.zeros(len(fills), np.int64), fills["start_ns"].to_numpy(), fills["end_ns"].to_numpy())
