@@ -64,6 +64,26 @@ def test_calls_do_not_wait_for_work_after_their_return() -> None:
         assert found.events.loc[found.events["op"] == "Run", "duration_ns"].tolist() == [duration]
 
 
+@given(st.integers(1, 1000), st.integers(1, 1000), st.sampled_from([0, 0.5, 1]))
+def test_calls_wait_for_the_work_of_all_their_threads(shorter: int, more: int, factor: float) -> None:
+    """The thread that ends first ends last, once the op of the other one is gone."""
+    end = 12 + shorter + more
+    trace = built(
+        [
+            _row("Run", 0, end + 20),
+            _row("FunctionRun", 5, 8, produced=1),
+            _row("ExecutorState::Process", 10, end + 2, "tf_Compute/1", consumed=1),
+            _row("EncodePng", 12, end, "tf_Compute/1", "op"),
+            _row("ExecutorState::Process", 10, 12 + shorter, "tf_Compute/2", consumed=1),
+            _row("Mean", 12, 12 + shorter, "tf_Compute/2", "op"),
+        ]
+    )
+    found = what_if(trace, ops={"EncodePng": factor})
+    ends = max(12 + factor * (shorter + more) + 2, 12 + shorter) + 18
+    assert found.events.set_index("op")["duration_ns"]["Run"] == pytest.approx(ends, abs=1)
+    assert found.drift == 0
+
+
 @given(st.integers(1, 1000), st.integers(0, 1000), st.sampled_from([0, 0.5, 1]))
 def test_a_call_that_returns_late_did_not_work(early: int, more: int, factor: float) -> None:
     """The thread that takes over the work also takes the processor of the one that hands it over."""

@@ -59,8 +59,8 @@ def calls(times: Times, source: np.ndarray, target: np.ndarray, activity: np.nda
     A profiler links a call with the work of other threads for it, but does not link that work with each
     other. A thread takes up an op when another has computed its inputs. So work that starts later in a call
     depends on the work of the same call that ended last before it or is still running. The caller, if it does
-    nothing else, continues when the last of that work has ended. What hands over the work has nothing else to
-    do either: it returns late if the work takes its processor, as in 6 of 16 steps on two processors.
+    nothing else, continues when the work on all threads has ended. What hands over the work has nothing else
+    to do either: it returns late if the work takes its processor, as in 6 of 16 steps on two processors.
     """
     if not len(source):
         return []
@@ -78,9 +78,9 @@ def calls(times: Times, source: np.ndarray, target: np.ndarray, activity: np.nda
     # What still runs is at the event that is nested in it then.
     still = times.end[before] > times.start[after]
     before[still] = times.innermost(before[still], times.start[after][still])
-    last, caller = _last_ended(times, taken, call)
+    last, caller, continues = _last_ended(times, taken, call)
     waits = np.isin(activity[caller], [NUMBER[name] for name in _CALLERS])
-    last, caller = last[waits], caller[waits]
+    last, caller, continues = last[waits], caller[waits], continues[waits]
     until = times.end[given]
     runs = (times.start[taken] < until) & (until <= times.end[taken])
     runs &= np.isin(activity[given], [NUMBER[name] for name in _CALLERS])
@@ -90,12 +90,16 @@ def calls(times: Times, source: np.ndarray, target: np.ndarray, activity: np.nda
         times.dependencies(shares, until[runs], given[runs], until[runs], "call"),
         times.until_start(before, after, "call"),
         times.until_start(given[~peers], taken[~peers], "control"),
-        times.dependencies(last, times.end[last], caller, times.end[last], "call"),
+        times.dependencies(last, times.end[last], caller, continues, "call"),
     ]
 
 
-def _last_ended(times: Times, taken: np.ndarray, call: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return for each call the work for it that ended last before it returned, and the call.
+def _last_ended(
+    times: Times, taken: np.ndarray, call: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the work for each call that ended last before it returned on each thread, the call, and its end.
+
+    The end is that of the last of these.
 
     A thread of the runtime often goes on for a while after it has released the caller
     (``ExecutorState::Process`` of TensorFlow 2.15 to 2.20), so what is nested in its row counts too.
@@ -114,9 +118,11 @@ def _last_ended(times: Times, taken: np.ndarray, call: np.ndarray) -> tuple[np.n
     caller = of[ended]
     within = (times.end[ended] > times.start[caller]) & (times.end[ended] <= times.end[caller])
     ended, caller = ended[within], caller[within]
-    order = np.lexsort((times.end[ended], caller))
-    final = order[np.append(np.diff(caller[order]) != 0, True)[: len(order)]]
-    return ended[final], caller[final]
+    order = np.lexsort((times.end[ended], times.lane[ended], caller))
+    changes = (np.diff(caller[order]) != 0) | (np.diff(times.lane[ended][order]) != 0)
+    final = order[np.append(changes, True)[: len(order)]]
+    ended, caller = ended[final], caller[final]
+    return ended, caller, pd.Series(times.end[ended]).groupby(caller).transform("max").to_numpy(np.int64)
 
 
 def _caller(times: Times, taken: np.ndarray, given: np.ndarray) -> np.ndarray:
