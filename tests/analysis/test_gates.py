@@ -315,3 +315,16 @@ def test_an_assertion_names_what_fails_first() -> None:
 def test_a_table_has_one_line_for_each_check() -> None:
     table = check(real_trace(STEP), {"ops": 1, "kernels": 1}, against=real_trace(STEP))
     assert len(as_text(table).splitlines()) == len(table) + 1 == len(cells(table)) + 1
+
+
+def test_metrics_are_those_of_the_kind_of_step_of_the_overview() -> None:
+    rows = [
+        {"op": "MatMul", "step": step, "start_ns": 10**8 * step + 10**6 * op, "duration_ns": 10**6}
+        for step in range(14)
+        for op in range(1 if step % 2 else 4)
+    ]
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    columns |= {"kind": ["op"] * len(rows), "device": [CPU] * len(rows), "lane": ["ops"] * len(rows)}
+    labels = {step: f"{'test' if step % 2 else 'train'} {step // 2}" for step in range(14)}
+    trace = Trace(events.build(columns), step_labels=labels)
+    assert (values(trace)["ops"], values(trace)["step_ms"]) == (4, 4)

@@ -288,3 +288,12 @@ def test_traces_are_compared_as_long_as_somebody_keeps_them() -> None:
     gc.collect()
     with raises_id(ValueError, "trace_of_run_gone", number=0):
         tv.history().compare(0, 1)
+
+
+def test_a_summary_is_about_the_kind_of_step_of_the_overview() -> None:
+    trace = steps(*[1000, 100] * 5)
+    trace.step_labels = {step: f"{'test' if step % 2 else 'train'} {step // 2}" for step in range(10)}
+    found = summary_of(trace, CELL)
+    assert found is not None
+    assert (found.steps, found.step_ns, found.median_ns) == (10, [1000] * 5, 1000)
+    assert found.loop_ns == [2 * 10**6] * 4

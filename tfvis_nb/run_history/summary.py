@@ -14,7 +14,7 @@ import numpy as np
 
 from tfvis_nb.analysis.steps.compared_steps import compared_steps
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
-from tfvis_nb.analysis.steps.slow_steps import slow_first_step
+from tfvis_nb.analysis.steps.slow_steps import main_steps, slow_first_step
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
@@ -43,12 +43,13 @@ class Cell:
 class Summary(Cell):
     """One run of a traced cell.
 
-    ``time_ns`` is its end, in ns since 1970. ``steps`` is the number of recorded steps, ``step_ns`` has their
-    times in recorded order, at most the last `MOST_STEPS`, and ``median_ns`` is the median of all. A first
-    step that is set apart is in ``first_ns`` instead. Without steps both are the time from the first event to
-    the last. ``loop_ns`` has the times from the start of a step to the start of the next. ``kernels`` and
-    ``ops`` are median numbers per step, ``busy_share`` is that of the accelerators, ``peak_bytes`` that
-    of the allocator with the highest peak; None if unknown.
+    ``time_ns`` is its end, in ns since 1970. ``steps`` is the number of recorded steps. ``step_ns`` has the
+    times of those of the kind that takes the most time, in recorded order, at most the last `MOST_STEPS`.
+    ``median_ns`` is the median of all of that kind. A first step that is set apart is in ``first_ns``
+    instead. Without steps both are the time from the first event to the last. ``loop_ns`` has the times from
+    the start of a step to the start of the next. ``kernels`` and ``ops`` are median numbers per step,
+    ``busy_share`` is that of the accelerators, ``peak_bytes`` that of the allocator with the highest peak;
+    None if unknown.
     """
 
     title: str
@@ -78,18 +79,18 @@ def summary_of(trace: Trace, cell: Cell) -> Summary | None:
         return None
     first = slow_first_step(trace)
     apart = first is not None and is_set_apart(first._asdict())
-    table = trace.steps[trace.steps["step"] != NO_STEP]
-    kept = table[table["step"] != first.step] if apart and first is not None else table
+    main = main_steps(trace)
+    kept = main[main["step"] != first.step] if apart and first is not None else main
     start = trace.events["start_ns"].to_numpy(np.int64)
     span = int((start + trace.events["duration_ns"].to_numpy(np.int64)).max() - start.min())
     step_ns = kept["duration_ns"].tolist() or [span]
-    loops = compared_steps(trace).loops()[0].tolist()
+    loops = compared_steps(trace).only(main["step"].to_numpy(np.int64)).loops()[0].tolist()
     tensorflow = getattr(sys.modules.get("tensorflow"), "__version__", "")
     return Summary(
         **asdict(cell),
         title=trace.title[:LONGEST_TEXT],
         time_ns=time.time_ns(),
-        steps=len(table),
+        steps=int((trace.steps["step"] != NO_STEP).sum()),
         step_ns=step_ns[-MOST_STEPS:],
         median_ns=int(median(step_ns)),
         first_ns=first.first_ns if apart and first is not None else None,

@@ -17,7 +17,7 @@ from tfvis_nb.analysis.memory.tensor_lifetimes import no_allocations
 from tfvis_nb.analysis.steps.cpu_ops_between_kernels import cpu_ops_between_kernels
 from tfvis_nb.analysis.steps.difference import typical
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
-from tfvis_nb.analysis.steps.slow_steps import slow_first_step
+from tfvis_nb.analysis.steps.slow_steps import main_steps, slow_first_step
 from tfvis_nb.analysis.unavailable import NONE, dtypes, why_not
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.per_trace import per_trace
@@ -87,14 +87,15 @@ def unit_of(name: str) -> str:
 
 
 def _numbers(trace: Trace) -> np.ndarray:
-    """Return the numbers of the steps in ascending order."""
-    steps = trace.steps["step"].to_numpy(np.int64)
-    return distinct_numbers(steps[steps != NO_STEP])
+    """Return the numbers of the steps of the main kind in ascending order."""
+    return distinct_numbers(main_steps(trace)["step"].to_numpy(np.int64))
 
 
 def _median(trace: Trace, step: np.ndarray, amount: np.ndarray) -> Measured:
-    """Return the median over steps of amounts, each given with its step."""
+    """Return the median over steps of the main kind of amounts, each given with its step."""
     numbers = _numbers(trace)
+    of_kind = np.isin(step, numbers)
+    step, amount = step[of_kind], amount[of_kind]
     total = np.zeros(len(numbers), np.int64)
     np.add.at(total, np.searchsorted(numbers, step), amount)
     return Measured(float(median_low(total.tolist())))
@@ -181,7 +182,8 @@ def _cpu_ops(trace: Trace) -> Measured:
     table = cpu_ops_between_kernels(trace)
     if reason := why_not(table):
         return Measured(np.nan, reason)
-    return Measured(float(table["count"].sum()) / len(_numbers(trace)))
+    steps = trace.steps["step"] != NO_STEP
+    return Measured(float(table["count"].sum()) / int(steps.sum()))
 
 
 def _of_functions(column: str) -> Callable[[Trace], Measured]:
@@ -205,7 +207,7 @@ def _peak(trace: Trace) -> Measured:
 
 
 def _step_time(trace: Trace) -> Measured:
-    steps = trace.steps[trace.steps["step"] != NO_STEP].sort_values("start_ns", kind="stable")
+    steps = main_steps(trace).sort_values("start_ns", kind="stable")
     return _time(trace, steps["step"].to_numpy(np.int64), steps["duration_ns"].to_numpy(np.int64))
 
 
@@ -215,7 +217,7 @@ def _part(column: str) -> Callable[[Trace], Measured]:
         if reason := why_not(table):
             return Measured(np.nan, reason)
         table = table[(table["device"].astype(str) == "") & table[column].notna()]
-        most = table.groupby("step")[column].max()
+        most = table[table["step"].isin(_numbers(trace))].groupby("step")[column].max()
         if len(most) < len(_numbers(trace)):
             return Measured(np.nan, Text("no_device_activity"))
         return _time(trace, most.index.to_numpy(np.int64), most.to_numpy(np.int64))
