@@ -130,6 +130,19 @@ def test_advice_about_a_keras_callback_names_it() -> None:
     assert "callback" not in findings(trace).iloc[0]["advice"]
 
 
+def test_batches_of_a_keras_callback_are_part_of_its_time() -> None:
+    """Every second step is a batch that predict() runs in a callback of the first."""
+    trace = loop([10] * 19)
+    samples = trace.metadata[PYTHON_SAMPLES].assign(function="on_train_batch_end")
+    labels = {step: f"{'predict' if step % 2 else 'train'} {step // 2}" for step in range(20)}
+    keras = Trace(trace.events, step_labels=labels, metadata={PYTHON_SAMPLES: samples})
+    first = findings(keras).iloc[0]
+    assert (first["id"], first["lost_ns"]) == ("between_steps", 9 * 30 * MS)
+    assert "between train steps" in first["text"]
+    assert first["gain"] == pytest.approx(270 / 370)
+    assert keras.overview["headline"].startswith("Time between train steps takes 73.0 %")
+
+
 def test_event_counts_only_within_the_stretch() -> None:
     rows = [("MatMul", 0, 10, 0), ("PyTorch Profiler (0)", 5, 500, -1), ("MatMul", 300, 10, 1)]
     names = ("name", "start_ns", "duration_ns", "step")

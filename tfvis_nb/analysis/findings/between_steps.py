@@ -8,14 +8,22 @@ import pandas as pd
 
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.events.nesting import self_times_of
-from tfvis_nb.analysis.findings.finding import OBSERVATION, PROBLEM, Finding, longest_events, overlaps
+from tfvis_nb.analysis.findings.finding import (
+    OBSERVATION,
+    PROBLEM,
+    Finding,
+    longest_events,
+    overlaps,
+    step_times,
+)
 from tfvis_nb.analysis.findings.input_bound import slowest_stage, stage_sentence
 from tfvis_nb.analysis.findings.program import faster_input, recorded
 from tfvis_nb.analysis.findings.rule import NOT_KNOWN, Figures, Measurement, Rule, Texts, Threshold, beyond
 from tfvis_nb.analysis.findings.slow_steps import period_of
 from tfvis_nb.analysis.input.shuffle_fills import shuffle_fills
 from tfvis_nb.analysis.source.python_samples import collected_share, sampled_clause, sampled_line
-from tfvis_nb.analysis.steps.outside_steps import DAYS_APART, OutsideSteps, outside_steps, pauses
+from tfvis_nb.analysis.steps.outside_steps import DAYS_APART, OutsideSteps, outside_steps, pauses, pauses_of
+from tfvis_nb.analysis.steps.slow_steps import named_kinds
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.metadata import PROFILES, PYTHON_SAMPLES
@@ -50,7 +58,7 @@ GC_SHARE = Threshold(
 
 GC_MOST = Threshold(0.5, "share of that time in which it runs, if the advice is about it")
 
-_HOOK = re.compile(r"on_(?:(?:train|test|predict)_)?batch_(?:begin|end)")
+_HOOK = re.compile(r"on_(?:(?P<kind>train|test|predict)_)?batch_(?:begin|end)")
 """Methods of a Keras callback that run in each batch."""
 _PYTHON = "Look for Python code between the steps, such as logging, saving or preparing data."
 _KERAS_LOOP = (
@@ -98,8 +106,15 @@ def _find(trace: Trace) -> list[Finding]:
 def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     """Return the finding of a loop whose pauses a program can shorten, or that waits for input in them."""
     start, end = pauses(trace)
-    length = end - start
-    if outside.loop_share < LOOP_SHARE.value or len(start) < MIN_PAUSES.value or not _is_one_recording(trace):
+    sampled, between_ns, loop_ns = sampled_line(trace, start, end), outside.between_ns, outside.loop_ns
+    calling = _calling_steps(trace, sampled.function if sampled else "")
+    if len(calling):
+        start, end = pauses_of(calling)
+        between_ns = int((end - start).sum())
+        loop_ns = int(calling["end_ns"].max() - calling["start_ns"].min())
+        sampled = sampled_line(trace, start, end)
+    length, loop_share = end - start, between_ns / max(loop_ns, 1)
+    if loop_share < LOOP_SHARE.value or len(start) < MIN_PAUSES.value or not _is_one_recording(trace):
         return None
     period, _ = period_of(length, length > 2 * int(np.median(length)))
     if not period and np.median(length) < PAUSE_NS.value:
@@ -107,17 +122,18 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     input_ns, longest = _input_ns(trace), int(length.argmax())
     # Threads of the input pipeline work ahead, also while the loop pauses.
     loose = _within(trace, start, end) & (activity(trace) != NUMBER["preprocessing"])
-    sampled, program = sampled_line(trace, start, end), recorded(trace)
+    program = recorded(trace)
     if program["program"] == "session" and sampled is None and not period:
         return None  # each run is traced by itself, which takes part of its pause
     op = _longest_op(trace, loose, start, end)
     figures: dict[str, Any] = {
-        "loop_share": outside.loop_share,
+        "loop_share": loop_share,
+        "kind": named_kinds(trace)[calling["step"].iloc[0]] if len(calling) else "",
         "run_ns": outside.run_ns,
-        "loop_ns": outside.loop_ns,
-        "between_ns": outside.between_ns,
+        "loop_ns": loop_ns,
+        "between_ns": between_ns,
         "pauses": len(start),
-        "mean_ns": outside.between_ns / len(start),
+        "mean_ns": between_ns / len(start),
         "longest_ns": int(length[longest]),
         "period": period,
         "op": op,
@@ -131,13 +147,21 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     }
     waits = _waits_for_input(figures)
     figures["slowest_stage"] = slowest_stage(trace, None, outside=True) if waits else None
-    lost = input_ns if waits else outside.between_ns
-    figures["gain"] = lost / outside.loop_ns
+    lost = input_ns if waits else between_ns
+    figures["gain"] = lost / loop_ns
     events = longest_events(trace, loose)
     first, last = int(start[longest]), int(end[longest])
     is_long = period or np.median(length) >= CALL_NS.value or figures["program"] == "keras"
     level = PROBLEM if waits or (is_long and _has_reason(trace, figures)) else OBSERVATION
     return Finding("between_steps", NOT_KNOWN, figures, NO_STEP, first, last, events, level, lost)
+
+
+def _calling_steps(trace: Trace, function: str) -> pd.DataFrame:
+    """Return the steps after which a callback of Keras runs others, which are part of its time."""
+    hook, kinds, steps = _HOOK.fullmatch(function), named_kinds(trace), step_times(trace).reset_index()
+    if hook is None or kinds.nunique() < 2:
+        return steps[:0]
+    return steps[(kinds == (hook["kind"] or "train")).to_numpy()]
 
 
 def _has_reason(trace: Trace, figures: Figures) -> bool:
@@ -242,7 +266,9 @@ def _word(_key: str, figures: Figures) -> Texts:
 def _word_loop(figures: Figures) -> Texts:
     between, pause = format_duration(figures["between_ns"]), format_duration(figures["mean_ns"])
     how = f"From the first step to the last, the loop takes {format_duration(figures['loop_ns'])}."
-    text = f"{between} of the loop lie between steps, {pause} on average."
+    text = f"{between} of the loop lie between {_steps(figures)}, {pause} on average."
+    if figures.get("kind"):
+        how += " Steps that the callback runs are part of that."
     if _waits_for_input(figures):
         share = format_percent(figures["input_ns"] / figures["run_ns"])
         text += f" {format_duration(figures['input_ns'])} of it, {share} of the run, is waiting for input."
@@ -275,8 +301,12 @@ def _word_loop(figures: Figures) -> Texts:
     return Texts(_loop_title(figures), text, advice, how)
 
 
+def _steps(figures: Figures) -> str:
+    return f"{figures.get('kind', '')} steps".lstrip()
+
+
 def _loop_title(figures: Figures) -> str:
-    return f"{format_percent(figures['loop_share'])} of the loop is between the steps"
+    return f"{format_percent(figures['loop_share'])} of the loop is between the {_steps(figures)}"
 
 
 def _word_run(figures: Figures) -> Texts:
@@ -326,7 +356,7 @@ def _summarise(figures: Figures) -> str:
 
 def _headline(figures: Figures) -> str:
     if not _waits_for_input(figures):
-        return f"Time between steps takes {format_percent(figures['loop_share'])} of the loop"
+        return f"Time between {_steps(figures)} takes {format_percent(figures['loop_share'])} of the loop"
     share = format_percent(figures["input_ns"] / figures["run_ns"])
     return f"Waiting for input between steps takes {share} of the run"
 

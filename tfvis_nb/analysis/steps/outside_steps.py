@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.core.intervals import lengths, union
@@ -57,7 +58,12 @@ class OutsideSteps(NamedTuple):
 @per_trace
 def pauses(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
     """Return the start and end of each pause between steps, in epoch ns and in order."""
-    steps = trace.steps[trace.steps["step"] != NO_STEP].sort_values("start_ns", kind="stable")
+    return pauses_of(trace.steps[trace.steps["step"] != NO_STEP])
+
+
+def pauses_of(steps: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    """Return the start and end of each pause between some rows of ``trace.steps``, as `pauses` does."""
+    steps = steps.sort_values("start_ns", kind="stable")
     start = steps["start_ns"].to_numpy(np.int64)[1:]
     end = np.maximum.accumulate(steps["end_ns"].to_numpy(np.int64))[:-1]
     return end[start > end], start[start > end]
