@@ -385,7 +385,7 @@ def test_a_shuffle_buffer_explains_a_loop_that_waits() -> None:
     assert "between_steps" not in set(found["id"])
 
 
-def test_a_new_iterator_in_each_step_is_not_about_its_shuffle_buffer() -> None:
+def test_iterators_of_single_steps_do_not_blame_their_buffer() -> None:
     trace = _shuffled(dict.fromkeys(range(20), 60), outside=True)
     assert not trace.findings["id"].str.startswith("shuffle_buffer").any()
     assert trace.findings["id"][0] == "between_steps"
@@ -408,6 +408,6 @@ def test_short_fills_of_shuffle_buffers_are_not_reported(fills: dict[int, int]) 
         (("random.shuffle(names)", "random shuffle"), None),
     ],
 )
-def test_a_shuffle_line_is_named_if_it_is_the_only_one(change: tuple[str, str], line: str | None) -> None:
+def test_only_an_unambiguous_line_of_shuffle_is_named(change: tuple[str, str], line: str | None) -> None:
     figures = _shuffled({0: 300}, source=SHUFFLE_SOURCE.replace(*change)).findings["figures"][0]
     assert figures["line"] == (line or "")
