@@ -62,7 +62,7 @@ export class SelectionState extends PanelState {
     this.moment = null;
     const inRun = this.aligned ? this.aligned.toRun(selection) : selection;
     this.host.set("selection", byEventId(this.drawn, inRun));
-    if (selection) this.panelOpen = true;
+    if (selection && !this.panelOpen) this.setPanel({ panelOpen: true });
     this.emit("selection");
   }
 

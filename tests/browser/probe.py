@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from playwright.sync_api import Locator, expect
+from playwright.sync_api import Locator, Page, expect
 
 import tfvis_nb
+from tests.browser.comparison import Both
+from tests.browser.dashboard import Dashboard
 from tests.browser.timeline import Timeline
 from tests.real_traces import DATA
 
@@ -26,15 +28,22 @@ ALONE = f"import tfvis_nb\ntfvis_nb.show_timeline({str(TRACE)!r}, height=460)"
 """The timeline as the output itself, which a saved notebook keeps."""
 
 
-def select_longest(timeline: Timeline) -> str:
-    """Click the longest event of `TRACE`, and return its name once the details have it."""
-    events = tfvis_nb.read_trace(TRACE).events
+TABBED = (
+    f"import tfvis_nb\ntfvis_nb.show_dashboard({str(TRACE)!r})",
+    f"tfvis_nb.show_comparison({str(TRACE)!r}, {str(TRACE)!r})",
+)
+"""The cells of a dashboard and of a comparison."""
+
+
+def select_longest(timeline: Timeline, title: Locator | None = None, path: Path = TRACE) -> str:
+    """Click the longest event of a trace, and return its name once the `title` of the details has it."""
+    events = tfvis_nb.read_trace(path).events
     event = int(events["duration_ns"].to_numpy().argmax())
     name = str(events["name"][event])
     # As a click on its bar, wherever the host has the rest of the page.
     timeline.host.scroll_into_view_if_needed()
     timeline.click(event)
-    expect(timeline.title).to_have_text(name)
+    expect(title or timeline.title).to_have_text(name)
     return name
 
 
@@ -53,3 +62,17 @@ def works(host: Locator, said: Locator) -> Timeline:
     expect(said).to_have_text(f"selected: {name}")
     export(timeline)
     return timeline
+
+
+def tabs_work(page: Page) -> None:
+    """Check the tabs and the details of a dashboard and, below it, of a comparison."""
+    composed = page.locator(".tfvis-nb-composed")
+    for index, (tab, title) in enumerate((("Breakdown", "Total over steps"), ("Ops", "Differences by op"))):
+        parts = [composed.nth(index).locator(name) for name in (".tfvis-nb", ".tfvis-nb-panels")]
+        both = Both(*parts).wait() if index else None
+        shown = both.a if both else Dashboard(*parts).wait()
+        expect(shown.tabs).not_to_have_count(1)
+        expect(shown.table(tab, title).locator("tbody tr").first).to_be_visible()
+        shown.tabs.last.click()
+        expect(shown.panels.get_by_role("progressbar")).to_have_count(0)
+        select_longest(shown.timeline, both.title if both else None)

@@ -8,6 +8,7 @@ from playwright.sync_api import expect
 
 import tfvis_nb
 from tests.browser.comparison import LANES, NEW, OLD, Both
+from tests.browser.probe import select_longest
 from tests.browser.timeline import OpenExported, choose
 from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import DATA, real_trace
@@ -76,6 +77,14 @@ def test_search_ruler_and_filter_are_of_both(shown: Both) -> None:
         expect(labels).not_to_contain_text("copy")
     shown.around.get_by_role("textbox", name="Filter lanes").press("Escape")
     expect(shown.b.timeline.host.get_by_role("group", name="Lanes")).to_contain_text("copy")
+
+
+def test_a_selection_opens_closed_details(shown: Both) -> None:
+    toggle = shown.around.get_by_role("button", name="Details", exact=True)
+    toggle.click()
+    expect(shown.details).to_have_count(0)
+    select_longest(shown.b.timeline, shown.title, NEW)
+    expect(toggle).to_have_attribute("aria-pressed", "true")
 
 
 def test_the_toolbar_is_of_both(shown: Both) -> None:
