@@ -70,7 +70,7 @@ def _causes(trace: Trace) -> dict[str, Any]:
         definition="Causes add up to the device's idle time exactly. Click a row to see its longest gap and"
         " to select the events that end its gaps."
         + (" The first step is left out, because it is not typical." if of_steps is not trace else ""),
-        zoom=[] if why_not(found) else _parts(trace, found, sums.head(MOST_ROWS)),
+        zoom=[] if found.empty else _parts(trace, found, sums.head(MOST_ROWS)),
         hints=hints,
         reason=why_not(found),
     )
