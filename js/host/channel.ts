@@ -16,8 +16,8 @@ export type LinkMessage =
       events?: readonly number[];
       /** The lanes of the range, null for all; a range without is shown and not selected. */
       lanes?: readonly number[] | null;
-      /** Returns the events in the range; missing where the browser does not have them. */
-      inRange?: () => ArrayLike<number>;
+      /** What the tabs show of the range. */
+      inRange?: RangeFigures;
       /** Node and op type if one event is selected. */
       name?: string;
       op?: string;
@@ -38,6 +38,23 @@ export type LinkMessage =
   | { kind: "key"; event: KeyboardEvent }
   /** A new member asks for the view. */
   | { kind: "ask" };
+
+/** A row of a table: figures by the name of their column in display/tabs, and the event that it leads to. */
+export interface RangeRow {
+  cells: Record<string, string | number | null>;
+  event: number;
+  /** A name of the palette. */
+  colour: string;
+}
+
+export interface RangeFigures {
+  /** In ns. */
+  length: number;
+  /** Null where the browser does not have the events. */
+  events: ArrayLike<number> | null;
+  /** Sums by op or name, or by route of a transfer; null where they are not known. */
+  rows(by: "op" | "name" | "route"): Promise<RangeRow[] | null>;
+}
 
 const LINKS = Symbol.for("tfvis_nb.links");
 const TYPE = "link";

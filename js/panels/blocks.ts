@@ -25,7 +25,7 @@ export interface TableBlock {
   columns: TableColumn[];
   rows: Cell[][];
   /** Timeline target of each row; null if it has none. */
-  zoom: (Zoom | null)[];
+  zoom: (Partial<Zoom> | null)[];
   /** The total number of rows; `rows` are the first. */
   total: number;
   /** The column with names that the timeline can highlight: op types, nodes or scopes; null without one. */
@@ -41,6 +41,8 @@ export interface TableBlock {
   absent: string[];
   /** For each row how long its events took; absent if the rows have no times. */
   histograms?: HistogramBins[];
+  /** How a selected range makes its rows: sums of its events, or the rows of its events; absent if it does not. */
+  range?: "op" | "name" | "route" | "events";
 }
 
 /** Bins on a logarithmic axis, in ns. */

@@ -2,7 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useId, useMemo, useState } from "preact/hooks";
-import type { LinkMessage } from "../host/channel";
+import type { LinkMessage, RangeFigures } from "../host/channel";
 import { formatCell } from "../model/format/column_units";
 import { markdownText } from "../model/format/table_text";
 import { scopesToTell } from "../model/lanes/event_text";
@@ -14,6 +14,7 @@ import { Table } from "../ui/table";
 import type { Cell, TableBlock } from "./blocks";
 import { largest } from "./change_bar";
 import { Histogram } from "./histogram";
+import { useRange } from "./in_range";
 import { isText, isWide, rowsNote, rowsOfStep, stepText } from "./layout";
 import { Figure, Long, titleOf } from "./table_cell";
 
@@ -23,10 +24,13 @@ interface TableProps {
   block: TableBlock;
   /** The number of the step shown alone in the timeline. */
   step: number | null;
+  /** The range selected there. */
+  inRange: RangeFigures | null;
   publish: (told: LinkMessage) => void;
 }
 
-export function TableOf({ block, step, publish }: TableProps) {
+export function TableOf({ block: given, step, inRange, publish }: TableProps) {
+  const block = useRange(given, inRange);
   const { title, columns, rows } = block;
   const { shown, marked } = useMemo(() => rowsOfStep(block, step), [block, step]);
   const note = rowsNote(block, shown.length, step);
@@ -56,7 +60,7 @@ export function TableOf({ block, step, publish }: TableProps) {
   );
 }
 
-interface RowsProps extends Omit<TableProps, "step"> {
+interface RowsProps extends Omit<TableProps, "step" | "inRange"> {
   /** Indexes of the rows to show, in their order. */
   shown: readonly number[];
   /** Index of the row of the step shown alone; -1 without one. */

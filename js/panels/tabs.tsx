@@ -2,7 +2,7 @@
 
 import { useEffect, useReducer, useState } from "preact/hooks";
 import { Chart } from "../charts/chart";
-import type { LinkMessage } from "../host/channel";
+import type { LinkMessage, RangeFigures } from "../host/channel";
 import { NO_STEP } from "../model/types";
 import type { OverviewLine } from "../model/wire/overview";
 import { Message } from "../ui/message";
@@ -21,8 +21,8 @@ export interface Shown {
   step: number | null;
   /** Whether a range of time is selected. */
   isRange: boolean;
-  /** Returns the events in it; null if unknown. */
-  inRange: (() => ArrayLike<number>) | null;
+  /** Its figures; null without them. */
+  inRange: RangeFigures | null;
   /** The events selected there, by id. */
   events: readonly number[];
 }
@@ -157,13 +157,13 @@ function Choice({ parts, front, choose }: ChoiceProps) {
 
 /** The part of the run that the tabs cover, if the timeline shows less. */
 function scopeText({ step, isRange, inRange }: Shown): string {
-  const others = inRange ? "Flame graphs cover its events where they can; tables and" : "Tables and";
-  if (isRange && step === null) return `A range is selected. ${others} charts cover the whole trace.`;
-  if (step !== null) {
-    const what = step === NO_STEP ? "Events outside steps are" : `Step ${step} is`;
-    return `${what} shown. Tables with a Step column and the flame graph follow; other tables and charts cover all steps.`;
-  }
-  return "";
+  const own = inRange?.events ? ", transfers and flame graphs" : "";
+  const covers = inRange ? `Tables by op and node${own} cover it; other tables` : "Tables";
+  const range = isRange ? "A range is selected. " : "";
+  if (step === null) return range && `${range}${covers} and charts cover the whole trace.`;
+  const what = step === NO_STEP ? "Events outside steps are" : `Step ${step} is`;
+  if (range && inRange) return `${range}${covers} and charts cover more.`;
+  return `${what} shown. Tables with a Step column and the flame graph follow; other tables and charts cover all steps.`;
 }
 
 interface TabProps {
@@ -214,7 +214,8 @@ function OneBlock({ host, block, lines, isShown, step, inRange, events, publish 
   if (block.kind === "flame")
     return <Flame {...{ block, step, publish }} inRange={isShown ? inRange : null} selected={events} />;
   if (block.kind === "chart") return <Chart host={host} block={block} isShown={isShown} />;
-  if (block.kind === "table") return <TableOf {...{ block, step, publish }} />;
+  if (block.kind === "table")
+    return <TableOf {...{ block, step, publish }} inRange={isShown ? inRange : null} />;
   if (block.kind === "what_if") {
     // An exported page cannot predict: the table after it has the stored predictions.
     if (OWNS_PAGE || !canPredict(host)) return null;

@@ -3,10 +3,10 @@
 import { joinLink, type LinkMessage } from "../host/channel";
 import { nameOf, opOf } from "../model/lanes/event_text";
 import { highlightMask } from "../model/search/highlight";
-import { eventsIn } from "../model/search/range_statistics";
 import { NO_STEP } from "../model/types";
 import type { Viewport } from "../model/viewport";
 import type { Navigation } from "./navigation";
+import { rangeFigures } from "./range_figures";
 import type { Store } from "./store";
 
 /** Views that follow each other this soon are one movement, which Backspace takes back as a whole. */
@@ -142,14 +142,8 @@ export class DashboardLink {
       this.publish({ kind: "select", events: selection.events, ...called });
     } else {
       const { start, end, lanes } = selection;
-      const inRange = () => eventsIn(store.run, selection);
-      this.publish({
-        kind: "select",
-        start,
-        end,
-        ...(lanes && { lanes }),
-        ...(!store.remote && { inRange }),
-      });
+      const inRange = rangeFigures(store, selection);
+      this.publish({ kind: "select", start, end, ...(lanes && { lanes }), inRange });
     }
   }
 

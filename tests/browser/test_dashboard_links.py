@@ -167,6 +167,50 @@ def test_a_flame_graph_covers_the_selected_range(exported_dashboard: OpenDashboa
     expect(note).to_have_count(0)
 
 
+def test_ops_and_transfers_cover_the_selected_range(
+    exported_dashboard: OpenDashboard, tmp_path: Path
+) -> None:
+    trace = real_trace(DATA / "gpu_tf221_dist.pb.xz")
+    shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html")).wait()
+    routes, slowest = (shown.table("Transfers", name) for name in ("Transfers by route", "Slowest transfers"))
+    rows_of = "table => [...table.tBodies[0].rows].map(row => [...row.cells].map(cell => cell.innerText))"
+    everything = sorted(routes.evaluate(rows_of))
+    transfers = slowest.evaluate(rows_of)
+    select = "(host, [start, end]) => host.tfvis.store.select({ start, end, lanes: null, step: null })"
+    note = shown.panels.get_by_text("Covers the selected range of")
+    # Of the whole trace, the browser's figures are the stored ones.
+    shown.timeline.host.evaluate(select, [-1, 1e12])
+    expect(note).to_have_count(2)
+    assert sorted(routes.evaluate(rows_of)) == everything
+    assert slowest.evaluate(rows_of) == transfers
+
+    events = trace.events
+    start = events["start_ns"] - events["start_ns"].iloc[0]
+    low, high = (int(start.quantile(part)) for part in (0.3, 0.5))
+    inside = events[(start < high) & (start + events["duration_ns"] > low)]
+    shown.timeline.host.evaluate(select, [low, high])
+    expect(note.filter(has_text=format_duration(high - low))).to_have_count(2)
+    moved = trace.transfers[trace.transfers["event"].isin(inside.index)]
+    assert 0 < len(moved) < len(transfers)
+    expect(slowest.locator("tbody tr")).to_have_count(len(moved))
+    counted = routes.locator("tbody td:nth-child(4)").all_inner_texts()
+    assert sum(map(int, counted)) == len(moved)
+
+    ops = shown.table("Ops", "By op type")
+    expect(note).to_have_count(2)
+    names = [name.split("\n")[0] for name in ops.locator("thead th").all_inner_texts()]
+    sums = inside.groupby(["op", "kind"], observed=True)["duration_ns"].agg(["size", "sum"])
+    rows = [dict(zip(names, row, strict=True)) for row in ops.evaluate(rows_of)]
+    assert sum(int(row["Count"]) for row in rows) == len(inside)
+    matmul = [row for row in rows if row["Op"] == "MatMul"]
+    expected = sums.loc["MatMul"]
+    assert sorted((int(row["Count"]), row["Total"]) for row in matmul) == sorted(
+        (int(size), format_duration(int(total))) for size, total in expected.itertuples(index=False)
+    )
+    shown.timeline.clear()
+    expect(note).to_have_count(0)
+
+
 def test_a_gap_is_shown_on_its_device(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
     trace = real_trace(DATA / "gpu_tf221_dist.pb.xz")
     shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html"))

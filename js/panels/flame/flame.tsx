@@ -1,7 +1,7 @@
 /** The flame graph of a tab, and what chooses which one is shown. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
-import type { LinkMessage } from "../../host/channel";
+import type { LinkMessage, RangeFigures } from "../../host/channel";
 import { formatNumber, formatPercent } from "../../model/format/units";
 import { BlockHead, CannotSay } from "../../ui/block_head";
 import { Boxes } from "./boxes";
@@ -24,8 +24,8 @@ interface FlameProps {
   block: FlameBlock;
   /** The number of the step shown alone in the timeline. */
   step: number | null;
-  /** Returns the events in the range selected there; null without one. */
-  inRange: (() => ArrayLike<number>) | null;
+  /** The range selected there; null without one. */
+  inRange: RangeFigures | null;
   /** The events selected there. */
   selected: readonly number[];
   publish: (told: LinkMessage) => void;
@@ -44,9 +44,9 @@ export function Flame({ block, step, inRange, selected, publish }: FlameProps) {
   const [zoomed, setZoomed] = useState("");
   const [current, setCurrent] = useState("");
   const graph = graphs[chosen];
-  const among = useMemo(() => inRange && new Set(Array.from(inRange())), [inRange]);
+  const among = useMemo(() => inRange?.events && new Set(Array.from(inRange.events)), [inRange]);
   const down = useMemo(
-    () => (graph && !graph.cannot_say ? topDown(graph, step, among) : null),
+    () => (graph && !graph.cannot_say ? topDown(graph, step, among || null) : null),
     [graph, step, among],
   );
   const root = useMemo(() => (down && isInverted ? bottomUp(down) : down), [down, isInverted]);

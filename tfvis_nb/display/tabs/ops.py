@@ -78,7 +78,7 @@ def _statistics(trace: Trace, by: str, title: str) -> dict[str, Any]:
         colours=colours,
         reason=why_not(found),
         order="largest",
-    ) | {"histograms": histograms}
+    ) | {"histograms": histograms, "range": by}
 
 
 def _groups(trace: Trace, by: str) -> np.ndarray:

@@ -65,7 +65,8 @@ def _matrix(trace: Trace) -> dict[str, Any]:
         "One row for all transfers and copies between two devices. Click a row to see the largest one."
     )
     title = "Transfers by route"
-    return table(title, _between(found), columns, definition=definition, zoom=zoom, reason=why_not(found))
+    routes = table(title, _between(found), columns, definition=definition, zoom=zoom, reason=why_not(found))
+    return routes | {"range": "route"}
 
 
 def _slowest(trace: Trace) -> dict[str, Any]:
@@ -101,4 +102,4 @@ def _slowest(trace: Trace) -> dict[str, Any]:
         reason=why_not(found),
         row_count=len(found),
         order="slowest",
-    )
+    ) | {"range": "events"}
