@@ -276,3 +276,58 @@ def test_recording_without_steps_is_not_compared_with_a_step() -> None:
         assert sentence.figures["basis"].id == "comparison_of_wholes"
         assert {sentence.figures["a"], sentence.figures["b"]} == {"20.0 µs", "2.00 µs"}
         assert math.isnan(compare(a, b).attrs["step_time"].ratio)
+
+
+def _eager(count: int, body: str, took: int = 100, before: str = "", trail: str = "") -> Trace:
+    """A recording without steps: `body` repeats `count` times, a letter for each op."""
+    ops = before + body * count + trail
+    columns = {
+        "start_ns": [at * took for at in range(len(ops))],
+        "duration_ns": [took - 10] * len(ops),
+        "kind": ["op"] * len(ops),
+        "op": list(ops),
+        "lane": ["python"] * len(ops),
+    }
+    return Trace(events.build(columns), metadata=undivided())
+
+
+@pytest.mark.parametrize(
+    ("count", "body", "more"),
+    [(20, "abcab", {}), (20, "abcab", {"before": "xy", "trail": "z"}), (20, "ab", {})],
+    ids=["loop", "loop among others", "two ops"],
+)
+def test_eager_loops_are_compared_by_their_iterations(count: int, body: str, more: dict[str, str]) -> None:
+    eager, steps = _eager(count, body, **more), run([80 + one % 3 for one in range(20)], 20)
+    loops = compare(eager, steps).attrs["loop_time"]
+    assert loops.a == len(body) * 100
+    assert loops.b == pytest.approx(101, abs=1)
+    (first, *_) = comparison_headline(eager, steps)
+    assert "iterations" in first
+    assert compare(steps, eager).attrs["loop_time"].b == loops.a
+
+
+@pytest.mark.parametrize(
+    ("count", "body", "more"),
+    [
+        (19, "abcab", {}),
+        (1, "abcdefg" * 3 + "hij", {}),
+        (10, "abcabd", {"trail": "abcabe" * 10}),
+        (20, "abc", {"before": "x" * 60}),
+        (4, "abc", {}),
+        (20, "abab", {}),
+        (40, "abc", {}),
+    ],
+    ids=[
+        "another count",
+        "no loop",
+        "changing",
+        "half of the recording",
+        "few",
+        "equal layers",
+        "twice as often",
+    ],
+)
+def test_other_eager_ops_are_not_compared(count: int, body: str, more: dict[str, str]) -> None:
+    eager, steps = _eager(count, body, **more), run([80] * (20 if count > 4 else 4), 20)
+    assert not compare(eager, steps).attrs["loop_time"].shown
+    assert "iterations" not in comparison_headline(eager, steps)[0]

@@ -7,10 +7,12 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
+from tfvis_nb.analysis.steps.difference import SEPARATED
 from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
-from tfvis_nb.analysis.steps.slow_steps import named_kinds, slow_first_step, step_kinds
+from tfvis_nb.analysis.steps.slow_steps import main_steps, named_kinds, slow_first_step, step_kinds
 from tfvis_nb.clocks.shift import moved_later
+from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import is_undivided
 from tfvis_nb.reading.concat import concatenate, first_steps
@@ -20,6 +22,10 @@ Steps = int | Collection[int] | None
 """The steps of a trace: one, several, or None for all."""
 _PHASES = frozenset(("train", "test", "predict"))
 """The kinds of steps that Keras and this package mark. Other names may be two names of the same work."""
+
+
+_MOST_OF_LOOP = 0.8
+"""The smallest part of a recording that an eager loop takes if its iterations are compared."""
 
 
 class ComparedSteps(NamedTuple):
@@ -35,6 +41,9 @@ class ComparedSteps(NamedTuple):
     """The number of the first step of each recording."""
     of_kind: np.ndarray | None = None
     """The steps of the kind that both sides have; empty if they have none, None for all steps."""
+
+    iterations: list[np.ndarray] | None = None
+    """The times of a loop's iterations, in ns, if nothing divides a side into steps but its ops repeat."""
 
     @property
     def are_unlike(self) -> bool:
@@ -71,6 +80,8 @@ class ComparedSteps(NamedTuple):
 
         Steps of other kinds are part of them. The last step of a recording has none.
         """
+        if self.iterations is not None:
+            return self.iterations
         steps = self._steps()
         steps = steps.sort_values("start_ns", kind="stable")
         number, start = (steps[name].to_numpy(np.int64) for name in ("step", "start_ns"))
@@ -98,7 +109,8 @@ def compared_pair(a: Side, b: Side, steps: Any, function: str = "compare") -> li
 
     Of several kinds of steps, such as train and test, they are of the one that both sides have and that takes
     the most time. There are none if one side trains and the other predicts, or if nothing divides one of
-    them into steps. Chosen steps are of any kind.
+    them into steps. If that one is a loop of eager ops, its iterations are compared with the loops of the
+    other. Chosen steps are of any kind.
 
     Examples
     --------
@@ -122,7 +134,16 @@ def _of_one_kind(sides: list[ComparedSteps]) -> list[ComparedSteps]:
     if not (is_unlike or first & second):
         is_unlike = bool(first and second) and first | second <= _PHASES
     if is_unlike:
-        return [side.only(np.empty(0, np.int64)) for side in sides]
+        none = [side.only(np.empty(0, np.int64)) for side in sides]
+        if whole[0] == whole[1]:
+            return none
+        divided = sides[whole[0]]
+        steps = main_steps(divided.trace)["step"].to_numpy(np.int64)
+        repeated = _iterations(sides[whole[1]].trace, len(steps))
+        if len(divided.recordings) > 1 or not len(repeated):
+            return none
+        found = [divided.only(steps).loops(), [repeated]]
+        return [side._replace(iterations=found[own]) for side, own in zip(none, whole, strict=True)]
     if not first & second or not any(step_kinds(side.trace).any() for side in sides):
         return sides
     took = pd.concat(
@@ -133,6 +154,38 @@ def _of_one_kind(sides: list[ComparedSteps]) -> list[ComparedSteps]:
     )
     most = took[took.index.isin(first & second)].groupby(level=0).sum().idxmax()
     return [side.only(own.index[own == most].to_numpy()) for side, own in zip(sides, kinds, strict=True)]
+
+
+def _iterations(trace: Trace, count: int) -> np.ndarray:
+    """Return the times of a loop's iterations but the last, in ns; none if it does not repeat `count` times.
+
+    Python calls the ops of an eager loop one by one, in each iteration the same in the same order. Their
+    shortest repetition may be a layer, or an iteration of a loop of another length. So it counts only if it
+    repeats as often as the other side has steps, and takes most of the recording.
+    """
+    rows = np.flatnonzero(is_kind(trace.events, "op"))
+    lanes = trace.events["lane"].cat.codes.to_numpy()[rows]
+    if count < SEPARATED or not len(rows):
+        return np.empty(0, np.int64)
+    rows = rows[lanes == np.bincount(lanes + 1).argmax() - 1]
+    start = trace.events["start_ns"].to_numpy(np.int64)[rows]
+    ops = pd.factorize(trace.events["op"].iloc[rows])[0]
+    total = np.bincount(ops + 1)[1:]
+    fit = np.flatnonzero((total > 0) & (total % count == 0))
+    if not len(fit):
+        return np.empty(0, np.int64)
+    rarest = fit[total[fit].argmin()]
+    first = np.flatnonzero(ops == rarest)[:: total[rarest] // count]
+    parts = np.split(ops, first)[1:-1]
+    length = len(parts[0])
+    shorter = [size for size in range(1, length // 2 + 1) if length % size == 0]
+    repeats = any(np.array_equal(parts[0][size:], parts[0][:-size]) for size in shorter)
+    took = np.diff(start[first])
+    is_most = int(took.sum()) >= _MOST_OF_LOOP * (
+        int(trace.steps["duration_ns"].max()) - int(np.median(took))
+    )
+    same = all(np.array_equal(part, parts[0]) for part in parts)
+    return took if same and is_most and not repeats else np.empty(0, np.int64)
 
 
 def compared_steps(side: Side, steps: Steps = None, function: str = "compare") -> ComparedSteps:

@@ -76,11 +76,14 @@ def comparison_headline(
 def _of_several(a: ComparedSteps, b: ComparedSteps, parts: bool) -> list[Text]:
     """Describe the difference of typical steps and loops; empty if there are too few steps."""
     steps, loops = step_time(a, b), loop_time(a, b)
+    predicted = is_predicted(a.trace) or is_predicted(b.trace)
+    if a.iterations is not None and loops.a > 0 and loops.b > 0:
+        iterations = _statement(loops, Text("comparison_iterations"), predicted)
+        return [iterations, *_runs(a, b, "loop_ns", shown=loops.shown)]
     if not (steps.a > 0 and steps.b > 0 and (steps.shown or np.isfinite(steps.low))):
         return []
     by_loop = loops.shown and loops_tell_more(steps, loops)
     main = loops if by_loop else steps
-    predicted = is_predicted(a.trace) or is_predicted(b.trace)
     sentences = [_statement(main, Text("comparison_loops" if by_loop else "comparison_steps"), predicted)]
     if by_loop:
         key = "comparison_steps_alone" if steps.shown else "comparison_steps_alike"

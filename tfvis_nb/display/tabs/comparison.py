@@ -10,6 +10,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.steps import compare
 from tfvis_nb.analysis.steps.compare_activities import compare_activities
+from tfvis_nb.analysis.steps.compared_steps import ComparedSteps
 from tfvis_nb.analysis.steps.difference_text import difference_text
 from tfvis_nb.analysis.steps.step_differences import loop_time, step_time
 from tfvis_nb.analysis.steps.utilization import busiest_accelerator
@@ -191,9 +192,12 @@ def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> dict
         TableColumn("ratio", "B / A", "ratio", "B / A."),
     ]
     times = [_times(side) for side in (a, b)]
-    for name, typical in (("Typical step", step_time), ("Typical loop", loop_time)):
+    for name, typical, times_of in (
+        ("Typical step", step_time, ComparedSteps.durations),
+        ("Typical loop", loop_time, ComparedSteps.loops),
+    ):
         found = typical(a.steps, b.steps)
-        if min(len(np.concatenate(side.steps.durations())) for side in (a, b)) > 1 and found.a > 0:
+        if min(len(np.concatenate(times_of(side.steps))) for side in (a, b)) > 1 and found.a > 0:
             for of_side, ns in zip(times, (found.a, found.b), strict=True):
                 of_side[name] = round(ns)
     names = [name for name in times[0] if name in times[1]]
