@@ -14,7 +14,7 @@ import pytest
 
 from tests.large_traces import layout_of
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis.events.bar_categories import CATEGORIES, categorise
+from tfvis_nb.analysis.events.bar_categories import categories
 from tfvis_nb.analysis.events.row_packing import pack_rows
 from tfvis_nb.core.format import (
     format_amount,
@@ -26,6 +26,7 @@ from tfvis_nb.core.format import (
     format_ratio,
 )
 from tfvis_nb.core.labels import device_location, lane_label, lane_name, matches_lane, task_label
+from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.core.stacks import Frame, StackBuilder
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.query import Bound, Clause, Lines, Steps, Term, Text, Unread, parse_query
@@ -121,8 +122,8 @@ def term(described: dict[str, Any]) -> Term:
 
 
 def test_searches(layout: Layout) -> None:
-    categories = [CATEGORIES[number] for number in categorise(layout.trace.events)]
-    assert categories == [event["category"] for event in cases("events", "events")]
+    drawn = [CATEGORIES[number] for number in categories(layout.trace)]
+    assert drawn == [event["category"] for event in cases("events", "events")]
     for text, ids in cases("events", "found"):
         assert find(layout, text, None).events.tolist() == ids, text
     for text, total, busy, ids in cases("events", "longest"):

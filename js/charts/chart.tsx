@@ -2,7 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatTime } from "../model/format/units";
-import { categoryColour } from "../model/paint/palette";
+import { activityColour } from "../model/paint/palette";
 import { BlockHead, CannotSay } from "../ui/block_head";
 import { readTokens, watchTheme } from "../ui/theme";
 import type { BokehItem, ChartBlock, ChartHost } from "./block";
@@ -29,7 +29,7 @@ export function Chart({ host, block, isShown }: ChartProps) {
         <ul class="legend" aria-label="Colours">
           {block.legend.map(({ label, colour, name }) => (
             <li key={label}>
-              <i style={{ "--light": colour, "--dark": name ? categoryColour(name, "dark") : colour }} />
+              <i style={{ "--light": colour, "--dark": name ? activityColour(name, "dark") : colour }} />
               {label}
             </li>
           ))}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { categoryColour } from "../model/paint/palette";
+import { activityColour } from "../model/paint/palette";
 import type { Tokens } from "../ui/theme";
 import type { BokehModel } from "./bokeh";
 import { colourChart, SeriesColours } from "./theme";
@@ -35,7 +35,7 @@ describe("colourChart", () => {
   });
 });
 
-const [light, dark] = (["light", "dark"] as const).map((theme) => categoryColour("kernel", theme));
+const [light, dark] = (["light", "dark"] as const).map((theme) => activityColour("device_compute", theme));
 
 function model(values: object) {
   const made = { ...values, setv: (next: object) => void Object.assign(made, next) };
@@ -48,21 +48,25 @@ function followed(...models: object[]): SeriesColours {
 
 describe("series", () => {
   it("have the colours of the timeline in the dark theme, and again their own in the light one", () => {
-    const tags = ["colour:kernel"];
+    const tags = ["colour:device_compute"];
     const glyph = model({ tags, fill_color: { value: light }, line_color: { value: "white" } });
     const span = model({ tags, line_color: light });
     const rows = model({
-      data: { colour: [light, "#b3568a"], colour_name: ["kernel", "compile"], x: [1, 2] },
+      data: {
+        colour: [light, activityColour("compile", "light")],
+        colour_name: ["device_compute", "compile"],
+        x: [1, 2],
+      },
     });
     const series = followed(glyph, span, rows);
     series.follow("dark");
     expect(glyph.fill_color).toEqual({ value: dark });
     expect(glyph.line_color).toEqual({ value: "white" });
     expect(span.line_color).toBe(dark);
-    expect(rows.data).toMatchObject({ colour: [dark, "#b3568a"], x: [1, 2] });
+    expect(rows.data).toMatchObject({ colour: [dark, activityColour("compile", "dark")], x: [1, 2] });
     series.follow("light");
     expect(glyph.fill_color).toEqual({ value: light });
-    expect(rows.data).toMatchObject({ colour: [light, "#b3568a"], x: [1, 2] });
+    expect(rows.data).toMatchObject({ colour: [light, activityColour("compile", "light")], x: [1, 2] });
   });
 
   it("keep colours that stand for nothing, even one that a category has", () => {

@@ -1,6 +1,6 @@
 /** A chart in the colours and letters of the page, which BokehJS cannot take from a style sheet. */
 
-import { categoryColour, type Theme } from "../model/paint/palette";
+import { activityColour, type Theme } from "../model/paint/palette";
 import type { Tokens } from "../ui/theme";
 import type { BokehModel, BokehSource, BokehView } from "./bokeh";
 
@@ -73,9 +73,9 @@ export class SeriesColours {
     for (const property of COLOURED) {
       const made = (model as unknown as Record<string, unknown>)[property];
       // A rim of another colour keeps it.
-      if ((isValue(made) ? made.value : made) !== categoryColour(name, "light")) continue;
+      if ((isValue(made) ? made.value : made) !== activityColour(name, "light")) continue;
       this.#changes.push((theme) => {
-        const colour = categoryColour(name, theme);
+        const colour = activityColour(name, theme);
         model.setv({ [property]: isValue(made) ? { ...made, value: colour } : colour });
       });
     }
@@ -85,7 +85,7 @@ export class SeriesColours {
     const { colour_name: names } = source.data;
     if (!names) return;
     this.#changes.push((theme) => {
-      const colour = Array.from(names, (name) => categoryColour(String(name), theme));
+      const colour = Array.from(names, (name) => activityColour(String(name), theme));
       source.setv({ data: { ...source.data, colour } });
     });
   }

@@ -21,8 +21,8 @@ export type LinkMessage =
       /** Node and op type if one event is selected. */
       name?: string;
       op?: string;
-      /** And its category, for a timeline whose events have other numbers: see comparison_link.ts. */
-      category?: string;
+      /** And its kind, for a timeline whose events have other numbers: see comparison_link.ts. */
+      event_kind?: string;
       /** The lanes by name, for a timeline with other lane numbers. */
       places?: readonly string[];
       /** The events of the upper and of the lower one of two timelines. */

@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { documentation } from "../../tfvis_nb/core/glossary.json";
-import palette from "../../tfvis_nb/core/palette.json";
 import { laneMeaning, meaningOf } from "./glossary";
 
 it.each([
@@ -24,16 +23,6 @@ it.each([
   expect(meaningOf(term)).toBeDefined();
   expect(laneMeaning({ lane, kind })).toBe(meaningOf(term));
 });
-
-/** Activities that only charts have. */
-const OF_CHARTS = ["others", "other host work", "allocator"];
-
-it.each(Object.entries(palette.activities).filter(([name]) => !OF_CHARTS.includes(name)))(
-  "the part %s of a step is explained",
-  (_, { label }) => {
-    expect(meaningOf(label)).toBeDefined();
-  },
-);
 
 it("has every explained term of the details among its tooltips", () => {
   const folder = "js/view/details";

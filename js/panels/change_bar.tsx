@@ -1,6 +1,6 @@
 /** A change with a bar from a zero line: slower to the right, faster to the left. */
 
-import { categoryColour } from "../model/paint/palette";
+import { activityColour } from "../model/paint/palette";
 import type { Cell } from "./blocks";
 
 /** A change too small to be seen still has a bar of this share. */
@@ -17,7 +17,7 @@ export function largest(rows: readonly Cell[][], column: number): number {
 export function ChangeBar({ change, most, text }: { change: number; most: number; text: string }) {
   const share = change === 0 ? 0 : Math.max(Math.abs(change) / most, LEAST_SHARE);
   const name = change > 0 ? "slower" : "faster";
-  const background = `light-dark(${categoryColour(name, "light")}, ${categoryColour(name, "dark")})`;
+  const background = `light-dark(${activityColour(name, "light")}, ${activityColour(name, "dark")})`;
   return (
     <>
       <i class="change-bar" aria-hidden="true" data-change={change === 0 ? undefined : name}>

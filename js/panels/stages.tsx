@@ -3,7 +3,7 @@
 import { useState } from "preact/hooks";
 import type { LinkMessage } from "../host/channel";
 import { formatCount, formatDuration } from "../model/format/units";
-import { categoryColour } from "../model/paint/palette";
+import { activityColour } from "../model/paint/palette";
 import { BlockHead, CannotSay } from "../ui/block_head";
 import { moveAmongRows } from "../ui/row_keys";
 import type { Stage, StagesBlock } from "./blocks";
@@ -66,7 +66,7 @@ export function Stages({ block, publish }: StagesProps) {
 }
 
 function colourOf({ colour }: Stage): string {
-  return `light-dark(${categoryColour(colour, "light")}, ${categoryColour(colour, "dark")})`;
+  return `light-dark(${activityColour(colour, "light")}, ${activityColour(colour, "dark")})`;
 }
 
 function figuresOf({ calls, mean_ns, empty }: Stage): string {

@@ -4,7 +4,7 @@ import type { ComponentChildren } from "preact";
 import { formatCell } from "../model/format/column_units";
 import { shortName } from "../model/lanes/event_text";
 import { NO_NAME, UNKNOWN_OP } from "../model/lanes/labels";
-import { categoryColour } from "../model/paint/palette";
+import { activityColour } from "../model/paint/palette";
 import { NO_STEP } from "../model/types";
 import type { Cell, TableColumn } from "./blocks";
 import { ChangeBar } from "./change_bar";
@@ -18,7 +18,7 @@ export function titleOf(cell: Cell): string | undefined {
 export function Long(props: { part: number; colour: string | undefined; children: ComponentChildren }) {
   const { part, colour, children } = props;
   const background =
-    colour && `light-dark(${categoryColour(colour, "light")}, ${categoryColour(colour, "dark")})`;
+    colour && `light-dark(${activityColour(colour, "light")}, ${activityColour(colour, "dark")})`;
   return (
     <span class="long">
       <i aria-hidden="true">

@@ -2,7 +2,7 @@
  * */
 
 import type { LinkMessage } from "../host/channel";
-import { categoryOf, nameOf, opOf } from "../model/lanes/event_text";
+import { kindOf, nameOf, opOf } from "../model/lanes/event_text";
 import { byEventId } from "../model/lod/merged";
 import { counterpart } from "../model/search/counterpart";
 import { DashboardLink, type Selected } from "./dashboard_link";
@@ -55,13 +55,13 @@ export class ComparisonLink extends DashboardLink {
       navigation.show({ start, end });
   }
 
-  #here({ sides, events, name, op, category, places, start, end }: Selected) {
+  #here({ sides, events, name, op, event_kind, places, start, end }: Selected) {
     const { store, side } = this;
     if (sides) return sides[side]?.length ? { events: [...sides[side]] } : null;
     if (start === undefined) return null;
     if (events) {
-      const described = name !== undefined && op !== undefined && category !== undefined;
-      const event = described ? counterpart(store.run, { name, op, category, start }) : null;
+      const described = name !== undefined && op !== undefined && event_kind !== undefined;
+      const event = described ? counterpart(store.run, { name, op, kind: event_kind, start }) : null;
       return event === null ? null : byEventId(store.run, { events: [event] });
     }
     const lanes = store.run.lanes.filter((lane) => places?.includes(calledLane(lane))).map(({ id }) => id);
@@ -87,7 +87,7 @@ export class ComparisonLink extends DashboardLink {
           start: store.drawn.start[event],
           name: nameOf(store.drawn, event),
           op: opOf(store.drawn, event),
-          category: categoryOf(store.drawn, event),
+          event_kind: kindOf(store.drawn, event),
         });
     } else {
       const { start, end, lanes } = selection;

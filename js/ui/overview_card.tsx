@@ -2,7 +2,7 @@
 
 import { formatDuration, formatPercent, unbroken } from "../model/format/units";
 import { meaningOf } from "../model/glossary";
-import { categoryColour, categoryLabel } from "../model/paint/palette";
+import { activityColour, activityLabel } from "../model/paint/palette";
 import type { OverviewCard, OverviewLine, StepBar, StepPart } from "../model/wire/overview";
 import { ScopedText } from "./scoped_text";
 
@@ -34,7 +34,7 @@ export function StepBars({ bars }: { bars: readonly StepBar[] }) {
             {parts.filter(isSeen).map((part) => (
               <i
                 key={part.name}
-                title={[partText(part), meaningOf(categoryLabel(part.name)), PRECEDENCE].join("\n")}
+                title={[partText(part), meaningOf(activityLabel(part.name)), PRECEDENCE].join("\n")}
                 style={{ flexGrow: part.share, background: colourOf(part.name) }}
                 data-name={part.name}
               />
@@ -72,7 +72,7 @@ function isSeen({ share }: StepPart): boolean {
 }
 
 function partText({ name, ns, share }: StepPart): string {
-  return `${categoryLabel(name)}: ${formatDuration(ns)}, ${formatPercent(share)}`;
+  return `${activityLabel(name)}: ${formatDuration(ns)}, ${formatPercent(share)}`;
 }
 
 /** The parts that matter, each once, with the range of its shares; the tooltips of the bars have the others. */
@@ -84,12 +84,12 @@ function Legend({ bars }: { bars: readonly StepBar[] }) {
       const of = all.filter(({ name }) => name === part.name).map(({ share }) => share);
       // A bar without the part has a share of 0.
       const least = of.length < bars.length ? 0 : Math.min(...of);
-      seen.set(part.name, `${categoryLabel(part.name)} ${percentRange(least, Math.max(...of))}`);
+      seen.set(part.name, `${activityLabel(part.name)} ${percentRange(least, Math.max(...of))}`);
     }
   return (
     <p class="step-legend">
       {[...seen].map(([name, label]) => (
-        <span key={name} title={meaningOf(categoryLabel(name))}>
+        <span key={name} title={meaningOf(activityLabel(name))}>
           <i class="swatch" style={{ background: colourOf(name) }} />
           {label}
         </span>
@@ -121,5 +121,5 @@ function Line({ term, values, about }: { term: string; values: string[]; about: 
 
 /** For light and dark, by the surrounding theme. */
 function colourOf(name: string): string {
-  return `light-dark(${categoryColour(name, "light")}, ${categoryColour(name, "dark")})`;
+  return `light-dark(${activityColour(name, "light")}, ${activityColour(name, "dark")})`;
 }

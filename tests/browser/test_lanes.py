@@ -6,7 +6,7 @@ import re
 import struct
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -187,7 +187,7 @@ def test_lanes_by_kind_and_colours_by_op(timeline: Timeline) -> None:
     choose(timeline.host, "Group lanes", "kind")
     assert any(label.startswith(("transfer", "receive")) for label in labels(timeline))
     legend = timeline.host.get_by_role("group", name="Legend")
-    assert {"op", "receive"} <= set(legend.locator("button").all_inner_texts())
+    assert {"host compute", "communication"} <= set(legend.locator("button").all_inner_texts())
     choose(timeline.host, "Colour", "op")
     expect(legend.get_by_role("button", name="RecvTensor")).to_be_visible()
 
@@ -224,10 +224,71 @@ def test_tooltip_wraps_a_kernel_name_without_spaces(exported: OpenExported, tmp_
     assert not tip.evaluate(overflows)
 
 
-def test_the_legend_lights_a_kind_up(timeline: Timeline) -> None:
+# One event of each activity, 10 us each: kind, op, lane, and whether it is on the GPU.
+ACTIVE = {
+    "device compute": ("kernel", "MatMul", "stream:13", True),
+    "copy D2H": ("memcpy", "MemcpyD2H", "memcpy D2H", True),
+    "copy D2D": ("memcpy", "MemcpyD2D", "memcpy D2D", True),
+    "input": ("op", "IteratorGetNext", "ops", False),
+    "communication": ("transfer", "RecvTensor", "recv", False),
+    "launch": ("op", "MatMul", "ops", True),
+    "copy H2D": ("memcpy", "MemcpyH2D", "memcpy H2D", True),
+    "compile": ("op", "_XlaCompile", "ops", False),
+    "host compute": ("op", "Add", "ops", False),
+    "runtime": ("host", "Session::Run", "thread 7", False),
+    "input pipeline threads": ("host", "Iterator::Map", "tf_data_pool/1", False),
+    "other": ("sync", "cuStreamSynchronize", "sync", True),
+}
+# The colour in the middle of a bar, from the picture that is under the other layers.
+PIXEL = """(host, [x, y]) => {
+    const canvas = host.shadowRoot.querySelector("[role=application] canvas");
+    const box = canvas.getBoundingClientRect(), scale = canvas.width / box.width;
+    const at = [Math.round((x - box.x) * scale), Math.round((y - box.y) * scale) - 5];
+    return [...canvas.getContext("2d").getImageData(...at, 1, 1).data].slice(0, 3);
+}"""
+BACKGROUND = "swatch => getComputedStyle(swatch).backgroundColor.match(/[0-9.]+/g).slice(0, 3).map(Number)"
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_bars_legend_and_breakdown_share_their_colours(
+    exported: OpenExported, tmp_path: Path, scheme: Literal["light", "dark"]
+) -> None:
+    device = "/job:worker/replica:0/task:0/device:"
+    kinds, ops, lanes, on_gpu = zip(*ACTIVE.values(), strict=True)
+    table = events.build(
+        {
+            "start_ns": range(0, 10_000 * len(ACTIVE), 10_000),
+            "duration_ns": [10_000] * len(ACTIVE),
+            "kind": kinds,
+            "op": ops,
+            "name": ops,
+            "lane": lanes,
+            "device": [f"{device}{'GPU' if gpu else 'CPU'}:0" for gpu in on_gpu],
+            "task": ["/job:worker/replica:0/task:0"] * len(ACTIVE),
+        }
+    )
+    timeline = exported(Trace(table).to_html(tmp_path / "active.html"))
+    timeline.page.emulate_media(color_scheme=scheme)
+    timeline.wait()
+    legend = timeline.host.get_by_role("group", name="Legend").get_by_role("button")
+    assert legend.all_inner_texts() == list(ACTIVE)
+    colours = {name: legend.nth(at).locator(".swatch").evaluate(BACKGROUND) for at, name in enumerate(ACTIVE)}
+    parts = timeline.details.locator(".step-legend > span")
+    named = {part.inner_text().rpartition(" ")[0].rpartition(" ")[0]: part for part in parts.all()}
+    assert set(ACTIVE) - {"other"} <= set(named)
+    for name, part in named.items():
+        if name in colours:
+            assert part.locator(".swatch").evaluate(BACKGROUND) == colours[name], name
+    for event, name in enumerate(ACTIVE):
+        pixel = timeline.host.evaluate(PIXEL, timeline.place(event))
+        # Names have shades.
+        assert max(abs(a - b) for a, b in zip(pixel, colours[name], strict=True)) <= 16, name
+
+
+def test_the_legend_highlights_an_activity(timeline: Timeline) -> None:
     transfers = (real_trace(DISTRIBUTED).events["kind"] == "transfer").sum()
-    entry = timeline.host.get_by_role("group", name="Legend").get_by_role("button", name="receive")
-    expect(entry).to_have_attribute("title", f"Highlight receive\n{GLOSSARY['receive']}")
+    entry = timeline.host.get_by_role("group", name="Legend").get_by_role("button", name="communication")
+    expect(entry).to_have_attribute("title", f"Highlight communication\n{GLOSSARY['communication']}")
     entry.click()
     expect(timeline.host.get_by_role("search").locator("output")).to_have_text(str(transfers))
     entry.click()

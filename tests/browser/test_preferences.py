@@ -64,10 +64,10 @@ def test_forced_colours_keep_what_means_something(timeline: Timeline) -> None:
     page.emulate_media(forced_colors="active", color_scheme="dark")
     expect(timeline.root).to_have_attribute("data-theme", "dark")
     assert [page.evaluate(_SYSTEM, "Canvas"), timeline.host.evaluate(_GROUND)] == [BLACK, "#000000"]
-    # Colours of kinds stay: in the legend, and of the event that is selected.
+    # Colours of activities stay: in the legend, and of the event that is selected.
     timeline.find("op:RecvTensor ReadVariableOp")
     expect(timeline.title).to_contain_text("ReadVariableOp")
-    receive = timeline.root.get_by_role("group", name="Legend").get_by_role("button", name="receive")
+    receive = timeline.root.get_by_role("group", name="Legend").get_by_role("button", name="communication")
     chip = timeline.details.locator(".chip").first
     for coloured in (receive.locator(".swatch"), chip):
         assert style(coloured, "backgroundColor") != BLACK

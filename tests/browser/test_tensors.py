@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import xml.etree.ElementTree as ET
 from pathlib import Path
 from typing import Any
 
@@ -92,6 +93,13 @@ def test_bars_come_and_go_and_are_those_of_the_trace(timeline: Timeline, trace: 
     expect_pressed(timeline.root, "Tensors", pressed=True)
     rows = trace.lifetimes.sort_values(["bytes", "alloc_ns"], ascending=[False, True])
     expect(bars(timeline)).to_have_count(len(rows))
+    legend = timeline.root.get_by_role("group", name="Legend")
+    expect(legend.get_by_text("tensor", exact=True)).to_be_visible()
+    timeline.root.get_by_role("button", name="Export").click()
+    with timeline.page.expect_download() as download:
+        timeline.page.get_by_role("menuitem", name="Picture as vectors").click()
+    drawn = [text.text for text in ET.parse(download.value.path()).iter() if text.text]
+    assert drawn[-legend.locator("> *").count() :] == legend.locator("> *").all_inner_texts()
     said = bars(timeline).all_text_contents()
     assert [text.partition(",")[0].strip("\u2068\u2069") for text in said] == rows["name"].tolist()
     assert [text.endswith("not freed") for text in said] == rows["free_ns"].isna().tolist()

@@ -273,7 +273,7 @@ def test_the_view_as_vectors(exported: OpenExported, tmp_path: Path) -> None:
     assert root.tag == f"{SVG}svg"
     texts = [element.text or "" for element in root.iter(f"{SVG}text")]
     # Title, ruler, lanes, annotations and legend are texts; bars are shapes in the legend's colours.
-    assert {"3.0 ms", "4.0 ms", "5.0 ms", "ops", "receive", "op", HOSTILE} <= set(texts)
+    assert {"3.0 ms", "4.0 ms", "5.0 ms", "ops", "receive", "host compute", HOSTILE} <= set(texts)
     assert not {"2.0 ms", "7.0 ms"} & set(texts)
     assert {element.tag.removeprefix(SVG) for element in root.iter()} <= ALLOWED
     fills = {element.get("fill") for element in root.iter(f"{SVG}path")}

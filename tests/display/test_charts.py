@@ -119,7 +119,7 @@ def test_legends_name_each_drawn_colour() -> None:
     assert bars.glyph.tags == ["colour:launch"]
     parts: list[Any] = list(trace.charts.breakdown().select(type=GlyphRenderer))
     colours = {part.glyph.tags[0]: part.glyph.fill_color for part in parts}
-    assert colours["colour:device_compute"] == COLOURS["kernel"]
+    assert colours["colour:device_compute"] == COLOURS["device_compute"]
     assert all(part.nonselection_glyph.tags == part.glyph.tags for part in parts)
     rows = drawn_source(trace.charts.top_ops()).data
     assert list(rows["colour"]) == [COLOURS[str(name)] for name in rows["colour_name"]]

@@ -18,7 +18,7 @@ from tfvis_nb import Trace
 from tfvis_nb import events as tv_events
 from tfvis_nb.analysis import op_statistics
 from tfvis_nb.analysis.dataflow.edges import KINDS
-from tfvis_nb.analysis.events.bar_categories import categorise
+from tfvis_nb.analysis.events.bar_categories import categories
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.display.large import queries
 from tfvis_nb.display.large.queries import Windows
@@ -143,7 +143,11 @@ def test_statistics_are_those_of_the_selected_rows() -> None:
         assert got["count"] == len(rows)
         assert got["total"] == rows["duration_ns"].sum()
         # An op on the host and its kernels are apart.
-        labels = rows[by].astype("str") + " " + pd.Series(categorise(rows), rows.index).astype("str")
+        labels = (
+            rows[by].astype("str")
+            + " "
+            + pd.Series(categories(trace), trace.events.index)[inside].astype("str")
+        )
         grouped = rows.groupby(labels)["duration_ns"].agg(["size", "sum", "min", "max", "idxmax"])
         table = pd.DataFrame(got["rows"])
         assert got["distinct"] == len(grouped) == len(table)

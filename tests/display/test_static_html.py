@@ -97,7 +97,7 @@ def test_the_picture_shows_when_a_lane_was_busy() -> None:
         }
     )
     runs = activity(Trace(table))
-    ops, kernels = runs[COLOURS["op"]], runs[COLOURS["kernel"]]
+    ops, kernels = runs[COLOURS["host_compute"]], runs[COLOURS["device_compute"]]
     assert [(left, right) for left, right, _ in kernels if right - left > 0.01] == [
         pytest.approx((0.5, 0.75))
     ]
@@ -115,8 +115,8 @@ def test_a_single_nanosecond_in_a_second_is_seen() -> None:
         }
     )
     runs = activity(Trace(table))
-    assert len(runs[COLOURS["op"]]) == 2
-    assert [left for left, _, _ in runs[COLOURS["kernel"]]] == [pytest.approx(0.5)]
+    assert len(runs[COLOURS["host_compute"]]) == 2
+    assert [left for left, _, _ in runs[COLOURS["device_compute"]]] == [pytest.approx(0.5)]
 
 
 def test_busier_is_higher_and_many_at_once_are_full() -> None:
@@ -128,7 +128,7 @@ def test_busier_is_higher_and_many_at_once_are_full() -> None:
             "lane": ["ops"] * 105,
         }
     )
-    runs = activity(Trace(table))[COLOURS["op"]]
+    runs = activity(Trace(table))[COLOURS["host_compute"]]
     heights = {high for _, _, high in runs}
     wide = [high for left, right, high in runs if left >= 0.66 and right - left > 0.1]
     assert wide == [max(heights)] == [13]
@@ -144,7 +144,7 @@ def test_bars_are_as_high_as_their_busy_share() -> None:
             "lane": ["ops"] * 20_000,
         }
     )
-    assert {high for _, _, high in activity(Trace(table))[COLOURS["op"]]} <= {1, 2}
+    assert {high for _, _, high in activity(Trace(table))[COLOURS["host_compute"]]} <= {1, 2}
 
 
 def test_the_table_has_the_longest_ops_first() -> None:

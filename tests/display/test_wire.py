@@ -15,8 +15,9 @@ from tests.real_traces import DATA, each, real_trace, step_stats_files
 from tests.support.examples import examples
 from tests.wire_reader import optional, read_container, read_drawn, signed, texts, wire_rows
 from tfvis_nb import Trace, events, read_trace
-from tfvis_nb.analysis.events.bar_categories import CATEGORIES, categorise
+from tfvis_nb.analysis.events.bar_categories import categories
 from tfvis_nb.analysis.events.lane_order import order_lanes
+from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 
@@ -42,7 +43,7 @@ def check_drawn(trace: Trace) -> None:
     for name in ("name", "op"):
         assert got[name].tolist() == table[name].astype("str").tolist()
     assert got["lane"].tolist() == list(zip(table["task"], table["device"], table["lane"], strict=True))
-    assert got["category"].tolist() == [CATEGORIES[number] for number in categorise(table)]
+    assert got["category"].tolist() == [CATEGORIES[number] for number in categories(trace)]
     ends = table["start_ns"] + table["duration_ns"]
     assert header["span_ns"] == (int(ends.max()) - origin if len(table) else 0)
     assert [lane["events"] for lane in header["lanes"]] == got["lane"].value_counts(sort=False).reindex(
@@ -248,10 +249,10 @@ def test_an_instruction_that_only_waits_is_hatched() -> None:
     }
     _, rows = read_drawn(drawn(Trace(events.build(columns))))
     assert [(row["wait"], row["category"]) for row in rows] == [
-        (0, "kernel"),
-        (0, "kernel"),
-        (40, "sync"),
-        (5, "sync"),
+        (0, "kernel device_compute"),
+        (0, "kernel device_compute"),
+        (40, "kernel none"),
+        (5, "collective communication"),
     ]
 
 

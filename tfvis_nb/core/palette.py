@@ -1,31 +1,32 @@
-"""The colours in ``tfvis_nb/core/palette.json``, which the front end also reads.
+"""Activities and categories of events in ``tfvis_nb/core/palette.json``, which the front end also reads.
 
-The file lists event categories, activities of the breakdown, and changes. Each has a label, and colours for
-light and dark pages or those of the category that it is ``like``. Categories also have a colour for print,
-where greys must differ.
+``activities`` are in order: if several happen at the same time, the first one counts. Each has a label and
+colours for light and dark pages, and in ``print`` one whose grey differs from those of its neighbours.
+``categories`` are the kinds of events with their activities, in order of their numbers, which datasets store:
+new ones are added at the end. ``parts``, ``memory`` and ``changes`` are whatever else has a colour.
 """
 
 import json
 from pathlib import Path
 
-_PALETTE: dict[str, dict[str, dict[str, str]]] = json.loads(
-    (Path(__file__).parent / "palette.json").read_text(encoding="utf-8")
-)
-_CATEGORIES, _ACTIVITIES = _PALETTE["categories"], _PALETTE["activities"]
+_PALETTE = json.loads((Path(__file__).parent / "palette.json").read_text(encoding="utf-8"))
+_ENTRIES: dict[str, dict[str, str]] = _PALETTE["activities"] | _PALETTE["parts"]
 
-CATEGORY_LABELS = {name: category["label"] for name, category in _CATEGORIES.items()}
-"""Names of event categories in legends: all of them, in order of their numbers."""
+ACTIVITIES: tuple[str, ...] = tuple(_PALETTE["activities"])
+"""All activities, the one that counts first."""
 
-LABELS = {name: activity["label"] for name, activity in _ACTIVITIES.items()}
+CATEGORIES: tuple[str, ...] = tuple(_PALETTE["categories"])
+"""The kind and the activity of events, such as ``op launch``, in order of their numbers."""
+
+LABELS = {name: entry["label"] for name, entry in _ENTRIES.items()}
 """Names of activities in legends."""
 
-COLOURS = {name: category["light"] for name, category in _CATEGORIES.items()} | {
-    name: _CATEGORIES.get(activity.get("like", ""), activity)["light"]
-    for name, activity in _ACTIVITIES.items()
-}
-"""The colour of a category or an activity on a light page, as ``#rrggbb`` or ``#rrggbbaa``."""
+COLOURS = {name: entry["light"] for name, entry in _ENTRIES.items()}
+"""The colour of an activity on a light page, as ``#rrggbb`` or ``#rrggbbaa``."""
 
 
-def category_colours(theme: str) -> dict[str, str]:
-    """Return the colour of each category in a theme: ``light``, ``dark`` or ``print``."""
-    return {name: category[theme] for name, category in _CATEGORIES.items()}
+def activity_colours(theme: str) -> dict[str, str]:
+    """Return the colour of each activity of events in a theme: ``light``, ``dark`` or ``print``."""
+    return {
+        name: _PALETTE["print"][name] if theme == "print" else _ENTRIES[name][theme] for name in ACTIVITIES
+    }

@@ -34,7 +34,7 @@ _STEP_OPS = pa.schema(
 _TASKS = pa.schema([("run", pa.string()), ("step", pa.int32()), ("tasks", pa.int64())])
 _MOST_ROWS = 1 << 20
 """Limit on the rows added up at once."""
-_SINCE = {"work_ns": 3}
+_SINCE = {"work_ns": 3, "activity": 4}
 """Column to the first version of parts that has it; it is null in earlier ones."""
 _GROUPS = ["run", "task", "op", "kind", "side"]
 

@@ -23,7 +23,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tfvis_nb.analysis.events.bar_categories import categorise
+from tfvis_nb.analysis.events.bar_categories import categories
 from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
 from tfvis_nb.analysis.events.merging import merge_neighbours, pieces
 from tfvis_nb.analysis.events.row_packing import pack_rows
@@ -72,7 +72,7 @@ def level_table(trace: Trace, events: np.ndarray, steps: np.ndarray) -> pa.Table
     """
     table = trace.events.take(events)
     lanes = order_lanes(table)
-    bars = _single_bars(table, lanes, steps) | {"wait_ns": waits(trace)[events]}
+    bars = _single_bars(table, lanes, steps, categories(trace)[events]) | {"wait_ns": waits(trace)[events]}
     devices = _devices(lanes)
     of_devices = _of_devices(lanes, bars, devices)
     sums = _pieces_of(of_devices, ["lane"])
@@ -207,7 +207,7 @@ def _rows(events: pd.DataFrame, lanes: LaneOrder) -> np.ndarray:
     return rows
 
 
-def _single_bars(events: pd.DataFrame, lanes: LaneOrder, steps: np.ndarray) -> Bars:
+def _single_bars(events: pd.DataFrame, lanes: LaneOrder, steps: np.ndarray, category: np.ndarray) -> Bars:
     """Make a bar from each event, in order."""
     start, duration = (events[name].to_numpy() for name in ("start_ns", "duration_ns"))
     return {
@@ -221,7 +221,7 @@ def _single_bars(events: pd.DataFrame, lanes: LaneOrder, steps: np.ndarray) -> B
         "begin_ns": start,
         "duration_ns": duration,
         "step": steps,
-        "category": categorise(events),
+        "category": category,
     }
 
 

@@ -18,8 +18,8 @@ from tfvis_nb.dataset.stored_parts import StoredPart
 from tfvis_nb.texts import Text
 
 OK, PROBLEM = "ok", "problem"
-VERSION = 3
-"""The version of parts. Those of earlier versions have no ``work_ns``."""
+VERSION = 4
+"""The version of parts. Those before 3 have no ``work_ns``, those before 4 no ``activity`` of events."""
 STEPS_APART = 2
 """The first version in which no bar of ``levels`` stands for events of several steps."""
 

@@ -7,6 +7,8 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb import events as event_table
+from tfvis_nb.analysis.events.activity import ACTIVITIES
+from tfvis_nb.analysis.events.bar_categories import drawn_activity
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.events.waits import waits
@@ -31,6 +33,7 @@ _COLUMNS: dict[str, pa.Schema] = {
             ("stack", pa.int32()),
             ("row", pa.int32()),
             ("waited_ns", pa.int64()),
+            ("activity", pa.string()),
         ]
     ),
     "lanes": pa.schema(
@@ -74,8 +77,8 @@ SCHEMAS: dict[str, pa.Schema] = {
 """Name of a table to its columns. ``task`` is in the paths, not in the files, like hive partitions.
 
 ``event`` is the row in the events of the source. ``row`` is the row of an event in its lane of a timeline, 0
-on top, and ``waited_ns`` how long it first waited for its peers. Times are in ns, sizes in bytes; unknown
-values are null.
+on top, ``waited_ns`` how long it first waited for its peers, and ``activity`` what it is drawn as. Times are
+in ns, sizes in bytes; unknown values are null.
 """
 
 
@@ -101,6 +104,7 @@ def events(trace: Trace) -> pa.Table:
         name: _values(trace.events[name], SCHEMAS["events"].field(name).type) for name in event_table.COLUMNS
     }
     drawn = {"row": pa.array(rows_of(trace.events)), "waited_ns": pa.array(waits(trace))}
+    drawn["activity"] = pa.array(ACTIVITIES, pa.string()).take(pa.array(drawn_activity(trace)))
     return pa.table({**columns, STACK: numbers, **drawn}, schema=SCHEMAS["events"])
 
 

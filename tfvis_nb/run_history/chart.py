@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from bokeh.plotting import figure
 
 _SPREAD = (0.05, 0.95)
-_COLOURS = ("kernel", "op", "d2h", "transfer", "h2d", "collective", "input", "allocator")
+_COLOURS = (
+    "device_compute",
+    "host_compute",
+    "d2h",
+    "communication",
+    "h2d",
+    "compile",
+    "input",
+    "allocator",
+)
 
 
 def cell_names(runs: Sequence[Summary]) -> list[str]:

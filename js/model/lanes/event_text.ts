@@ -31,8 +31,24 @@ export function nameOf(drawn: Drawn, id: number): string {
   return drawn.names.get(drawn.name[id]);
 }
 
-export function categoryOf(drawn: Drawn, id: number): string {
-  return drawn.categories[drawn.category[id]] ?? "op";
+/** The kind of an event: "op", "kernel", "transfer". */
+export function kindOf(drawn: Drawn, id: number): string {
+  return kindIn(drawn.categories[drawn.category[id]] ?? "op none");
+}
+
+/** The kind in a category, such as "op" in "op launch". */
+export function kindIn(category: string): string {
+  return category.split(" ")[0];
+}
+
+/** The activity in a category, such as "launch" in "op launch". */
+export function activityIn(category: string): string {
+  return category.split(" ")[1];
+}
+
+/** Whether an event moves data: a transfer or a copy. */
+export function moves(drawn: Drawn, id: number): boolean {
+  return ["transfer", "memcpy"].includes(kindOf(drawn, id));
 }
 
 /** The last scopes of a name: two are mostly enough to know it by among others. */

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { packLanes } from "../lod/rows";
-import { CATEGORIES, makeDrawn, randomNumbers } from "../wire/testing/synthetic";
+import { makeDrawn, randomNumbers } from "../wire/testing/synthetic";
 import { activity } from "./activity";
+import { ACTIVITIES, activitiesOf } from "./palette";
 
 const random = randomNumbers(21);
 const drawn = makeDrawn(
@@ -13,12 +14,14 @@ const drawn = makeDrawn(
   })),
 );
 const rows = packLanes(drawn, null);
+const activities = activitiesOf(drawn.categories);
 
-/** Busy ns of one category between two times, asked event by event. */
-function busyBetween(category: number, from: number, to: number, lanes: number[] | null): number {
+/** Busy ns of one activity between two times, asked event by event. */
+function busyBetween(wanted: number, from: number, to: number, lanes: number[] | null): number {
   let sum = 0;
   for (let id = 0; id < drawn.count; id++) {
-    if (drawn.category[id] !== category || (lanes !== null && !lanes.includes(drawn.lane[id]))) continue;
+    if (activities[drawn.category[id]] !== wanted || (lanes !== null && !lanes.includes(drawn.lane[id])))
+      continue;
     sum += Math.max(0, Math.min(drawn.start[id] + drawn.duration[id], to) - Math.max(drawn.start[id], from));
   }
   return sum;
@@ -37,13 +40,13 @@ describe("activity", () => {
     (from, to, bins, lanes) => {
       const { busy, peak } = activity(drawn, rows, lanes, from, to, bins);
       const width = (to - from) / bins;
-      expect(busy.length).toBe(CATEGORIES.length);
+      expect(busy.length).toBe(ACTIVITIES.length);
       let most = 0;
       for (let bin = 0; bin < bins; bin++) {
         let all = 0;
-        for (let category = 0; category < CATEGORIES.length; category++) {
-          const wanted = busyBetween(category, from + bin * width, from + (bin + 1) * width, lanes);
-          expect(busy[category][bin]).toBeCloseTo(wanted, 2);
+        for (let one = 0; one < ACTIVITIES.length; one++) {
+          const wanted = busyBetween(one, from + bin * width, from + (bin + 1) * width, lanes);
+          expect(busy[one][bin]).toBeCloseTo(wanted, 2);
           all += wanted;
         }
         most = Math.max(most, all);

@@ -2,11 +2,12 @@
 
 import { firstAbove } from "../lod/bisect";
 import type { Drawn, Row } from "../types";
+import { ACTIVITIES, activitiesOf } from "./palette";
 
 export interface Activity {
-  /** By category: busy ns in each bin, summed over the rows. */
+  /** By activity: busy ns in each bin, summed over the rows. */
   busy: Float32Array[];
-  /** The most that any bin holds over all categories (ns). */
+  /** The most that any bin holds over all activities (ns). */
   peak: number;
 }
 
@@ -19,14 +20,15 @@ export function activity(
   to: number,
   bins: number,
 ): Activity {
-  const categories = drawn.categories.length;
+  const activities = activitiesOf(drawn.categories);
+  const categories = ACTIVITIES.length;
   // Summed as float64: millions of small parts in float32 would lose the smallest.
   const sums = new Float64Array(categories * bins);
   // How many more events than in the bin before fill a bin whole, so that a long event costs no more than a short one.
   const full = new Float64Array(categories * bins);
   if (to > from && bins > 0) {
     for (const lane of lanes ?? rows.keys()) {
-      for (const row of rows[lane] ?? []) addRow(sums, full, bins, row, drawn.category, from, to);
+      for (const row of rows[lane] ?? []) addRow(sums, full, bins, row, drawn.category, activities, from, to);
     }
   }
   for (let category = 0; category < categories; category++) {
@@ -42,7 +44,7 @@ export function activity(
     for (let category = 0; category < categories; category++) all += sums[category * bins + bin];
     if (all > peak) peak = all;
   }
-  const busy = drawn.categories.map((_, category) =>
+  const busy = ACTIVITIES.map((_, category) =>
     Float32Array.from(sums.subarray(category * bins, (category + 1) * bins)),
   );
   return { busy, peak };
@@ -54,6 +56,7 @@ function addRow(
   bins: number,
   row: Row,
   category: Uint8Array,
+  activities: readonly number[],
   from: number,
   to: number,
 ): void {
@@ -62,7 +65,7 @@ function addRow(
   for (let i = firstAbove(end, from); i < ids.length && start[i] < to; i++) {
     const left = Math.max(start[i], from);
     const right = Math.min(end[i], to);
-    const base = category[ids[i]] * bins;
+    const base = activities[category[ids[i]]] * bins;
     if (row.merged && row.merged.count[i] > 1) {
       addSpread(sums, base, bins, from, width, row, i);
       continue;

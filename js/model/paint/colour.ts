@@ -58,18 +58,18 @@ function luminance(colour: Rgb): number {
   return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
 }
 
-function toLinear(part: number): number {
+export function toLinear(part: number): number {
   const value = part / 255;
   return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
 }
 
-function fromLinear(value: number): number {
+export function fromLinear(value: number): number {
   const part = value <= 0.0031308 ? value * 12.92 : 1.055 * value ** (1 / 2.4) - 0.055;
   return Math.min(Math.max(part * 255, 0), 255);
 }
 
 // The matrices of Björn Ottosson's OKLab (https://bottosson.github.io/posts/oklab/).
-function toOklab(colour: Rgb): Rgb {
+export function toOklab(colour: Rgb): Rgb {
   const [red, green, blue] = colour.map(toLinear);
   const l = Math.cbrt(0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue);
   const m = Math.cbrt(0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue);

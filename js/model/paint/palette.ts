@@ -1,6 +1,7 @@
-/** The colours: hue by kind (or op type, or device), lightness by name. */
+/** The colours: hue by activity (or op type, or device), lightness by name. */
 
-import palette from "../../../tfvis_nb/core/palette.json";
+import { activities, changes, memory, parts } from "../../../tfvis_nb/core/palette.json";
+import { activityIn } from "../lanes/event_text";
 import { locationLabel } from "../lanes/labels";
 import type { Drawn } from "../types";
 import { digitlessHash } from "../wire/string_table";
@@ -16,18 +17,20 @@ export interface Paints {
   css: string[];
   /** The readable text colour on each of them. */
   text: string[];
-  legend: { label: string; css: string; category?: string }[];
+  legend: { label: string; css: string; activity?: string }[];
 }
 
-type Entry = { label: string } & (Record<Theme, string> | { like: string });
+type Entry = { label: string } & Record<Theme, string>;
 
-/** Entries by name: categories of events, activities of charts, memory, and changes. */
+/** Entries by name: activities, other parts of a step, memory, and changes. */
 const ENTRIES: ReadonlyMap<string, Entry> = new Map(
-  Object.entries({ ...palette.changes, ...palette.memory, ...palette.activities, ...palette.categories }),
+  Object.entries({ ...changes, ...memory, ...parts, ...activities }),
 );
-const UNKNOWN = palette.categories.host;
+/** The activities of events: if several happen at the same time, the first one counts. */
+export const ACTIVITIES = Object.keys(activities);
+const UNKNOWN = activities.none;
 /** Lightness by name, in OKLab: seen side by side, yet still the same hue. */
-const VARIANTS = [-0.04, -0.02, 0, 0.02, 0.04];
+const VARIANTS = [-0.02, -0.01, 0, 0.01, 0.02];
 const HUES = 23;
 const MAX_LEGEND = 12;
 const DIMMED_SHARE = 0.22;
@@ -36,23 +39,31 @@ const FAINT_SHARE = 0.28;
 /** Dark enough that either it or white is readable on any colour. */
 const DARK_TEXT = "#000";
 
-/** The colour of a category or an activity; one that is not known looks like `host`. */
-export function categoryColour(name: string, theme: Theme): string {
-  const entry = ENTRIES.get(name) ?? UNKNOWN;
-  return "like" in entry ? categoryColour(entry.like, theme) : entry[theme];
+/** The colour of an activity; one that is not known looks like those in no activity. */
+export function activityColour(name: string, theme: Theme): string {
+  return (ENTRIES.get(name) ?? UNKNOWN)[theme];
 }
 
 export const SHADES = VARIANTS.length;
 
-/** The shades of a category's colour; each name has one of them. */
+/** The shades of an activity's colour; each name has one of them. */
 export function shadesOf(name: string, theme: Theme): string[] {
-  const token = parseColour(categoryColour(name, theme));
+  const token = parseColour(activityColour(name, theme));
   return VARIANTS.map((by) => toHex(lighten(token, by)));
 }
 
-/** Name of a category in a legend. */
-export function categoryLabel(category: string): string {
-  return ENTRIES.get(category)?.label ?? category;
+/** Name of an activity in a legend. */
+export function activityLabel(name: string): string {
+  return ENTRIES.get(name)?.label ?? name;
+}
+
+/** The index in `ACTIVITIES` of the activity of each category. */
+export function activitiesOf(categories: readonly string[]): number[] {
+  const none = ACTIVITIES.indexOf("none");
+  return categories.map((category) => {
+    const at = ACTIVITIES.indexOf(activityIn(category));
+    return at < 0 ? none : at;
+  });
 }
 
 /** The colour of the part of a transfer that waited. */
@@ -104,19 +115,23 @@ export function colourTable(css: string[], ground: string): Uint32Array {
 type Unlettered = Omit<Paints, "text">;
 
 function byKind(drawn: Drawn, theme: Theme): Unlettered {
-  const { categories, category, name, names } = drawn;
-  const css = categories.flatMap((key) => shadesOf(key, theme));
+  const { category, name, names } = drawn;
+  const numbers = activitiesOf(drawn.categories);
+  const css = ACTIVITIES.flatMap((key) => shadesOf(key, theme));
   const variant = new Uint8Array(names.length);
   for (let id = 0; id < variant.length; id++) variant[id] = names.digitlessHash(id) % VARIANTS.length;
   const colour = new Uint8Array(drawn.count);
-  const seen = new Uint8Array(categories.length);
+  const seen = new Uint8Array(ACTIVITIES.length);
   for (let id = 0; id < colour.length; id++) {
-    colour[id] = category[id] * VARIANTS.length + variant[name[id]];
-    seen[category[id]] = 1;
+    const activity = numbers[category[id]];
+    colour[id] = activity * VARIANTS.length + variant[name[id]];
+    seen[activity] = 1;
   }
-  const legend = categories
-    .filter((_, index) => seen[index] === 1)
-    .map((key) => ({ label: categoryLabel(key), css: categoryColour(key, theme), category: key }));
+  const legend = ACTIVITIES.filter((_, index) => seen[index] === 1).map((activity) => ({
+    label: activityLabel(activity),
+    css: activityColour(activity, theme),
+    activity,
+  }));
   return { colour, css, legend };
 }
 

@@ -9,13 +9,13 @@ const drawn = makeDrawn([
   { start: 40, duration: 5, name: "a", op: "MatMul", category: 1 },
   { start: 50, duration: 5, name: "a", op: "Add", category: 1 },
 ]);
-const kernel = { name: "a", op: "MatMul", category: "kernel" };
+const kernel = { name: "a", op: "MatMul", kind: "kernel" };
 
 describe("the counterpart of an event", () => {
   it("is of the same node, op type and category, and the nearest in time", () => {
     expect(counterpart(drawn, { ...kernel, start: 24 })).toBe(1);
     expect(counterpart(drawn, { ...kernel, start: 26 })).toBe(3);
-    expect(counterpart(drawn, { ...kernel, category: "op", start: 99 })).toBe(0);
+    expect(counterpart(drawn, { ...kernel, kind: "op", start: 99 })).toBe(0);
     expect(counterpart(drawn, { ...kernel, name: "b", start: 0 })).toBe(2);
   });
 
@@ -26,6 +26,6 @@ describe("the counterpart of an event", () => {
   it("is null if no event matches", () => {
     expect(counterpart(drawn, { ...kernel, name: "c", start: 0 })).toBeNull();
     expect(counterpart(drawn, { ...kernel, op: "Relu", start: 0 })).toBeNull();
-    expect(counterpart(drawn, { ...kernel, name: "b", category: "op", start: 0 })).toBeNull();
+    expect(counterpart(drawn, { ...kernel, name: "b", kind: "op", start: 0 })).toBeNull();
   });
 });

@@ -1,8 +1,9 @@
 /** Finds events by text and duration; each text is looked at once, not once an event. */
 
+import { activityIn, kindIn } from "../lanes/event_text";
 import { laneSearchText } from "../lanes/labels";
 import { firstAtLeast } from "../lod/bisect";
-import { categoryLabel } from "../paint/palette";
+import { activityLabel } from "../paint/palette";
 import type { Drawn } from "../types";
 import type { DetailsView } from "../wire/details";
 import { busyTime } from "./busy_time";
@@ -223,9 +224,7 @@ function addTexts(
     tables.push({ hits: hitsOf(drawn.lanes, text, laneSearchText), column: drawn.lane });
   }
   if (field === "kind") {
-    tables.push({ hits: hitsOf(drawn.lanes, text, (lane) => lane.kind), column: drawn.lane });
-    const categoryText = (category: string) => `${category} ${categoryLabel(category)}`;
-    tables.push({ hits: hitsOf(drawn.categories, text, categoryText), column: drawn.category });
+    tables.push({ hits: categoryHits(drawn.categories, text), column: drawn.category });
   }
   if (any && details !== null) {
     const hits = textHits(details.strings, text);
@@ -261,9 +260,7 @@ function addKernels(
   text: string,
 ): void {
   if (!hits.includes(1)) return;
-  const isKernel = Uint8Array.from(categories, (each) =>
-    each === "kernel" || each === "collective" ? 1 : 0,
-  );
+  const isKernel = categories.map((each) => ["kernel", "collective"].includes(kindIn(each)));
   /** For each text: 1 for a name that holds `text`, 2 for one that does not, 0 if not tested yet. */
   const seen = new Uint8Array(hits.length);
   for (let id = 0; id < found.length; id++) {
@@ -274,6 +271,16 @@ function addKernels(
     }
     if (seen[label] === 1) found[id] = 1;
   }
+}
+
+/** Categories whose kind or activity is `text`, or else those that contain it: "input" is not "input pipeline threads". */
+function categoryHits(categories: readonly string[], text: string): Uint8Array {
+  const words = categories.map((each) => [...each.split(" "), activityLabel(activityIn(each)).toLowerCase()]);
+  const exact = words.map((each) => each.includes(text));
+  return Uint8Array.from(
+    exact.includes(true) ? exact : words.map((each) => each.some((word) => word.includes(text))),
+    Number,
+  );
 }
 
 function hitsOf<T>(items: readonly T[], text: string, textOf: (item: T) => string): Uint8Array {

@@ -2,7 +2,7 @@
 
 import { formatDuration } from "../../model/format/units";
 import { meaningOf } from "../../model/glossary";
-import { categoryColour, categoryLabel } from "../../model/paint/palette";
+import { activityColour, activityLabel } from "../../model/paint/palette";
 import type { Outcome, TimedPart } from "../blocks";
 
 interface Bar {
@@ -42,7 +42,7 @@ export function Bars({ now, then }: { now: Outcome; then: Outcome | null }) {
                 {parts.map((part) => (
                   <i
                     key={part.name}
-                    title={[partText(part), meaningOf(categoryLabel(part.name))].join("\n")}
+                    title={[partText(part), meaningOf(activityLabel(part.name))].join("\n")}
                     style={{ flexGrow: part.ns / Math.max(ns, 1), background: colourOf(part.name) }}
                   />
                 ))}
@@ -54,9 +54,9 @@ export function Bars({ now, then }: { now: Outcome; then: Outcome | null }) {
       </dl>
       <p class="step-legend">
         {[...names].map((name) => (
-          <span key={name} title={meaningOf(categoryLabel(name))}>
+          <span key={name} title={meaningOf(activityLabel(name))}>
             <i class="swatch" style={{ background: colourOf(name) }} />
-            {categoryLabel(name)}
+            {activityLabel(name)}
           </span>
         ))}
       </p>
@@ -65,9 +65,9 @@ export function Bars({ now, then }: { now: Outcome; then: Outcome | null }) {
 }
 
 function partText({ name, ns }: TimedPart): string {
-  return `${categoryLabel(name)} ${formatDuration(ns)}`;
+  return `${activityLabel(name)} ${formatDuration(ns)}`;
 }
 
 function colourOf(name: string): string {
-  return `light-dark(${categoryColour(name, "light")}, ${categoryColour(name, "dark")})`;
+  return `light-dark(${activityColour(name, "light")}, ${activityColour(name, "dark")})`;
 }

@@ -1,7 +1,7 @@
-/** How much of each kind is busy over the whole step. */
+/** How much of each activity is busy over the whole step. */
 
 import { activity } from "../../model/paint/activity";
-import { categoryColour } from "../../model/paint/palette";
+import { ACTIVITIES, activityColour } from "../../model/paint/palette";
 import type { Lane } from "../../model/types";
 import { fit, type Viewport } from "../../model/viewport";
 import type { Store } from "../../state/store";
@@ -9,20 +9,8 @@ import type { Surface } from "./surface";
 
 /** CSS px. */
 export const ACTIVITY_HEIGHT = 29;
-/** Kinds from the bottom up: what computes first, what waits last. */
-const STACK = [
-  "kernel",
-  "op",
-  "input",
-  "collective",
-  "h2d",
-  "d2h",
-  "d2d",
-  "memset",
-  "sync",
-  "host",
-  "transfer",
-];
+/** Activities from the bottom up: computing first, waiting last. */
+const STACK = [...ACTIVITIES.filter((name) => name !== "communication"), "communication"];
 
 /** The time that the activity is drawn for. */
 export function wholeView({ bounds }: Store): Viewport {
@@ -38,10 +26,10 @@ export function drawActivity(surface: Surface, store: Store): void {
   if (!(peak > 0)) return;
   const base = new Float32Array(bins);
   const width = surface.width / bins;
-  for (const category of STACK) {
-    const load = busy[store.drawn.categories.indexOf(category)];
+  for (const name of STACK) {
+    const load = busy[ACTIVITIES.indexOf(name)];
     if (!load) continue;
-    context.fillStyle = categoryColour(category, store.painting.theme);
+    context.fillStyle = activityColour(name, store.painting.theme);
     context.beginPath();
     for (let bin = 0; bin < bins; bin++) {
       const amount = load[bin];

@@ -13,7 +13,7 @@ import { eachWideBar } from "./visible_rows";
 
 const BAR = 15;
 /** Not of the trace, and so in none of the colours of its events. */
-const COLOUR = "host";
+const COLOUR = "none";
 /** Narrower bars carry no name. */
 const MIN_LABEL_PX = 22;
 

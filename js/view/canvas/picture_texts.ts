@@ -1,7 +1,7 @@
 /** Texts of a picture: as much as there is room for, in as many lines as they need. */
 
 import { cutEnd } from "../../model/format/shorten";
-import { GAP, MARGIN } from "./picture_legend";
+import { GAP, MARGIN } from "./legend";
 
 /** Height of one line of title or headline, and of each further one (CSS px). */
 const HEAD = 36;

@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { withoutControls } from "../../model/format/bidi";
 import { formatDuration } from "../../model/format/units";
-import { categoryColour } from "../../model/paint/palette";
+import { activityColour } from "../../model/paint/palette";
 import type { Code, Place, SourceFile, Totals } from "../../model/wire/code";
 import { type Line, topLines, totalsOf } from "../../state/code";
 import type { Store } from "../../state/store";
@@ -57,7 +57,7 @@ function Pane({ store, actions, code }: PaneProps & { code: Code }) {
   };
   const choose = (chosen: Place) => actions.selectLine(chosen, phase);
   const { theme } = store.painting;
-  const colours = `--device: ${categoryColour("kernel", theme)}; --host: ${categoryColour("op", theme)}`;
+  const colours = `--device: ${activityColour("device_compute", theme)}; --host: ${activityColour("host_compute", theme)}`;
   const tabs = code.files.filter((each) => each.own || each === file);
   return (
     <LowerPane

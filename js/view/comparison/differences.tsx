@@ -1,7 +1,7 @@
 /** What differs between a selected event and its counterpart on the other side. */
 
 import { formatBytes, formatCount, formatDuration, formatRatio } from "../../model/format/units";
-import { categoryOf, locationOf, nameOf, opOf } from "../../model/lanes/event_text";
+import { kindOf, locationOf, nameOf, opOf } from "../../model/lanes/event_text";
 import { countSteps, stepName } from "../../model/lanes/step_bars";
 import { entryOfEvent } from "../../model/lod/merged";
 import { counterpart } from "../../model/search/counterpart";
@@ -123,13 +123,13 @@ function selectedEvent(store: Store): number | null {
 
 /** The event that is selected on the other side if it is the same node, else the nearest of this node in time. */
 function counterpartOf({ run }: Store, id: number, other: Store): number | null {
-  const described = { name: nameOf(run, id), op: opOf(run, id), category: categoryOf(run, id) };
+  const described = { name: nameOf(run, id), op: opOf(run, id), kind: kindOf(run, id) };
   const selected = selectedEvent(other);
   const isSame =
     selected !== null &&
     nameOf(other.run, selected) === described.name &&
     opOf(other.run, selected) === described.op &&
-    categoryOf(other.run, selected) === described.category;
+    kindOf(other.run, selected) === described.kind;
   return isSame ? selected : counterpart(other.run, { ...described, start: run.start[id] });
 }
 

@@ -1,7 +1,7 @@
 /** A collective of several ranks: which of them came last, so that the others waited for it. */
 
 import { formatDuration } from "../../model/format/units";
-import { categoryOf, taskName } from "../../model/lanes/event_text";
+import { kindOf, taskName } from "../../model/lanes/event_text";
 import type { Store } from "../../state/store";
 import { EventLink } from "./lists";
 import type { EventProps, Fact } from "./types";
@@ -35,10 +35,10 @@ export function arrivalFacts({ store, actions, id }: EventProps): Fact[] {
 function lastArrived(store: Store, id: number, task: string): number | null {
   if (HAS_KERNEL && store.remote) return null;
   const { drawn } = store;
-  const category = categoryOf(store.drawn, id);
+  const kind = kindOf(store.drawn, id);
   const isIt = (other: number) =>
     drawn.lanes[drawn.lane[other]].task === task &&
-    categoryOf(store.drawn, other) === category &&
+    kindOf(store.drawn, other) === kind &&
     // For a node in a loop, the execution at that time.
     drawn.start[other] <= store.end(id) &&
     store.end(other) >= drawn.start[id];

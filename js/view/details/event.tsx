@@ -11,10 +11,11 @@ import {
   unbroken,
 } from "../../model/format/units";
 import { meaningOf } from "../../model/glossary";
-import { categoryOf, locationOf, nameOf, opOf } from "../../model/lanes/event_text";
+import { activityIn, kindOf, locationOf, moves, nameOf, opOf } from "../../model/lanes/event_text";
 import { NO_NAME } from "../../model/lanes/labels";
 import { stepName } from "../../model/lanes/step_bars";
 import { eventAt } from "../../model/lod/merged";
+import { activityLabel } from "../../model/paint/palette";
 import { NO_STEP, type Step } from "../../model/types";
 import type { Edge, EdgeKind } from "../../model/wire/details";
 import { annotationsOf } from "../../state/annotations";
@@ -32,7 +33,8 @@ import type { EventProps, Fact } from "./types";
 
 export function EventDetails({ store, actions, id, before }: EventProps & { before: ComponentChildren }) {
   const { drawn, details } = store;
-  const category = categoryOf(store.drawn, id);
+  const kind = kindOf(store.drawn, id);
+  const activity = activityIn(drawn.categories[drawn.category[id]] ?? "op none");
   const { paints } = store.painting;
   const colour = (paints.colour[id] ?? 0) & 127;
   const facts = [
@@ -54,11 +56,9 @@ export function EventDetails({ store, actions, id, before }: EventProps & { befo
       <PanelHeader store={store} title={nameOf(store.drawn, id) || opOf(store.drawn, id) || NO_NAME} />
       <div class="below-title">
         <span class="chip" style={{ background: paints.css[colour], color: paints.text[colour] }}>
-          {opOf(store.drawn, id) || category}
+          {opOf(store.drawn, id) || kind}
         </span>
-        {category === "input" || category === "collective" ? (
-          <span class="chip plain">{category}</span>
-        ) : null}
+        {activity !== "none" && <span class="chip plain">{activityLabel(activity)}</span>}
         <span class="buttons">
           <AnnotateButton actions={actions} />
           <GraphButton store={store} actions={actions} id={id} />
@@ -84,14 +84,14 @@ export function EventDetails({ store, actions, id, before }: EventProps & { befo
       {links("Launched", consumers, ["launch"])}
       {links("Arrows from", inputs, ["flow"])}
       {links("Arrows to", consumers, ["flow"])}
-      {category !== "transfer" && (
+      {kind !== "transfer" && (
         <>
           {links("Inputs", inputs, ["data", "transfer"])}
           {links("Control inputs", inputs, ["control"])}
           {links("Consumers", consumers, ["data", "transfer", "control"])}
         </>
       )}
-      {details && category !== "transfer" && <Outputs outputs={details.outputs(id)} />}
+      {details && kind !== "transfer" && <Outputs outputs={details.outputs(id)} />}
       <Lifetimes {...{ store, actions, id }} />
       {details && (
         <RecordedMemory
@@ -109,7 +109,7 @@ export function EventDetails({ store, actions, id, before }: EventProps & { befo
           <pre>{label}</pre>
         </>
       )}
-      {drawn.notes.length > 0 && category === "host" && (
+      {drawn.notes.length > 0 && kind === "host" && (
         <p class="unlinked">Host calls overlap the ops they run and are excluded from totals.</p>
       )}
     </>
@@ -132,9 +132,7 @@ function timeFacts(store: Store, id: number): Fact[] {
     );
   const scheduled = details?.scheduled(id) ?? null;
   if (scheduled !== null && scheduled <= start) {
-    const kernel = ["kernel", "h2d", "d2h", "d2d", "memset", "collective"].includes(
-      categoryOf(store.drawn, id),
-    );
+    const kernel = ["kernel", "memcpy", "memset", "collective"].includes(kindOf(drawn, id));
     facts.push({
       term: "Queueing delay",
       value: `${formatDuration(start - scheduled)} ${kernel ? "from launch to start" : "from ready to start"}`,
@@ -183,9 +181,7 @@ function placeFacts(store: Store, id: number): Fact[] {
   const { details } = store;
   const facts: Fact[] = [];
   const bytes = details?.bytes(id) ?? null;
-  const category = categoryOf(store.drawn, id);
-  const moves = ["transfer", "h2d", "d2h", "d2d"].includes(category);
-  if (bytes !== null && !moves)
+  if (bytes !== null && !moves(store.drawn, id))
     facts.push({
       term: "Output size",
       value: (

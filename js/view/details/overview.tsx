@@ -3,6 +3,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { formatCount, formatDuration, formatNumber, unbroken } from "../../model/format/units";
+import { kindIn } from "../../model/lanes/event_text";
 import { eventsShown, stepName } from "../../model/lanes/step_bars";
 import type { RangeStatistics } from "../../model/search/range_statistics";
 import { shownAnnotations } from "../../state/annotations";
@@ -135,7 +136,7 @@ function AllAnnotations({ store, actions }: { store: Store; actions: Actions }) 
  * always come first. Frames alone are kept if there is nothing else.
  */
 function worked(store: Store, rows: RangeStatistics["rows"]): RangeStatistics["rows"] {
-  const others = rows.filter((row) => store.drawn.categories[row.category] !== "host");
+  const others = rows.filter((row) => kindIn(store.drawn.categories[row.category]) !== "host");
   return others.length > 0 ? others : rows;
 }
 

@@ -5,10 +5,10 @@ import type { Actions } from "../../input/actions";
 import { isolated, withoutControls } from "../../model/format/bidi";
 import { markdownText } from "../../model/format/table_text";
 import { formatCount, formatDuration } from "../../model/format/units";
-import { shortName } from "../../model/lanes/event_text";
+import { activityIn, kindIn, shortName } from "../../model/lanes/event_text";
 import { NO_NAME, UNKNOWN_OP } from "../../model/lanes/labels";
 import { entryOfEvent } from "../../model/lod/merged";
-import { categoryColour, categoryLabel } from "../../model/paint/palette";
+import { activityColour, activityLabel } from "../../model/paint/palette";
 import { type By, binOf, labelOf, type StatisticsRow } from "../../model/search/range_statistics";
 import type { Store } from "../../state/store";
 import { CopyTable } from "../../ui/copy_table";
@@ -60,10 +60,15 @@ export function StatisticsTable({ store, actions, rows, most, by = "op", isFull 
     isText: column === "label",
     hint: HINTS[column],
   }));
-  const alike = repeated(rows.map((row) => row.label));
+  const alike = repeated(rows.map(({ label }) => label));
   const figure = (row: StatisticsRow, column: StatisticsColumn) =>
     column === "count" ? formatCount(row.count) : formatDuration(row[column as "busy"]);
-  const kind = ({ category }: StatisticsRow) => store.drawn.categories[category];
+  const kind = ({ category }: StatisticsRow) => kindIn(store.drawn.categories[category]);
+  const activity = ({ category }: StatisticsRow) => activityIn(store.drawn.categories[category]);
+  const ofKind = (row: StatisticsRow) => `${row.label} ${kind(row)}`;
+  const alikeKinds = repeated(rows.map(ofKind));
+  const apart = (row: StatisticsRow) =>
+    alikeKinds.has(ofKind(row)) ? `${kind(row)}, ${activityLabel(activity(row))}` : kind(row);
   const marked = isFull && store.selected !== null ? store.selected : null;
   return (
     <>
@@ -71,8 +76,18 @@ export function StatisticsTable({ store, actions, rows, most, by = "op", isFull 
         <CopyTable
           name="Selected range"
           data={() => [
-            [by, "kind", ...FULL.slice(1).map((each) => (each === "count" ? each : `${each}_ns`))],
-            sorted.map((row) => [row.label, kind(row), ...FULL.slice(1).map((each) => row[each])]),
+            [
+              by,
+              "kind",
+              "activity",
+              ...FULL.slice(1).map((each) => (each === "count" ? each : `${each}_ns`)),
+            ],
+            sorted.map((row) => [
+              row.label,
+              kind(row),
+              activity(row),
+              ...FULL.slice(1).map((each) => row[each]),
+            ]),
           ]}
           markdown={() =>
             markdownText(
@@ -92,7 +107,7 @@ export function StatisticsTable({ store, actions, rows, most, by = "op", isFull 
           {sorted.map((row) => (
             <tr key={`${row.category} ${row.label}`}>
               <td>
-                <RowName {...{ store, actions, row, by }} isAlike={alike.has(row.label)} />
+                <RowName {...{ store, actions, row, by }} apart={alike.has(row.label) ? apart(row) : ""} />
               </td>
               {columns.slice(1).map((column) => (
                 <td key={column}>{figure(row, column)}</td>
@@ -153,27 +168,28 @@ interface NameProps {
   actions: Actions;
   row: StatisticsRow;
   by: By;
-  /** Whether another row has this label: then words distinguish an op from its kernel. */
-  isAlike: boolean;
+  /** What distinguishes it from rows with the same label, such as an op from its kernel; else empty. */
+  apart: string;
 }
 
-function RowName({ store, actions, row, by, isAlike }: NameProps) {
+function RowName({ store, actions, row, by, apart }: NameProps) {
   const category = store.drawn.categories[row.category];
+  const label = activityLabel(activityIn(category));
   const { paints, theme } = store.painting;
   const longest = entryOfEvent(store.drawn, row.longest);
   // With colours by op type, an op has the same colour here as in the lanes.
   const isByOp = store.host.get("color_by") === "op" && longest !== null;
-  const colour = isByOp ? paints.css[paints.colour[longest]] : categoryColour(category, theme);
+  const colour = isByOp ? paints.css[paints.colour[longest]] : activityColour(activityIn(category), theme);
   return (
     <>
-      <i class="swatch" title={categoryLabel(category)} aria-hidden="true" style={{ background: colour }} />
+      <i class="swatch" title={label} aria-hidden="true" style={{ background: colour }} />
       <button
         type="button"
-        title={`${isolated(row.label)}: ${categoryLabel(category)}. Show the longest`}
+        title={`${isolated(row.label)}: ${label}. Show the longest`}
         onClick={() => actions.visitEvent(row.longest)}
       >
         {withoutControls(by === "line" ? shortFile(row.label) : shortName(row.label)) || NO_LABEL[by]}
-        {isAlike && <small> {categoryLabel(category)}</small>}
+        {apart && <small> {apart}</small>}
       </button>
     </>
   );

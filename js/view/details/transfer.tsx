@@ -7,13 +7,11 @@ import {
   formatDuration,
   unbroken,
 } from "../../model/format/units";
-import { categoryOf, deviceName } from "../../model/lanes/event_text";
-import { categoryColour, waitColour } from "../../model/paint/palette";
+import { deviceName, kindOf, moves } from "../../model/lanes/event_text";
+import { activityColour, waitColour } from "../../model/paint/palette";
 import { ScopedText } from "../../ui/scoped_text";
 import { EventLink } from "./lists";
 import type { EventProps, Fact } from "./types";
-
-const MOVES = new Set(["transfer", "h2d", "d2h", "d2d"]);
 
 /** Waiting and moving time, as a bar and in words. */
 function WaitSplit({ store, id }: Pick<EventProps, "store" | "id">) {
@@ -29,9 +27,7 @@ function WaitSplit({ store, id }: Pick<EventProps, "store" | "id">) {
             background: `repeating-linear-gradient(135deg, ${wait} 0 3px, color-mix(in srgb, ${wait} 40%, var(--ground)) 3px 6px)`,
           }}
         />
-        <span
-          style={{ flex: 1, background: categoryColour(categoryOf(store.drawn, id), store.painting.theme) }}
-        />
+        <span style={{ flex: 1, background: activityColour("communication", store.painting.theme) }} />
       </div>
       <div class="split-key">
         <span>waiting {formatDuration(waited)}</span>
@@ -46,12 +42,12 @@ function WaitSplit({ store, id }: Pick<EventProps, "store" | "id">) {
 
 export function TransferCard({ store, id }: EventProps) {
   const { details } = store;
-  const category = categoryOf(store.drawn, id);
+  const kind = kindOf(store.drawn, id);
   // A collective waits for its last rank, if the ranks' traces show it.
-  if (category === "collective" && store.drawn.wait?.[id]) return <WaitSplit store={store} id={id} />;
+  if (kind === "collective" && store.drawn.wait?.[id]) return <WaitSplit store={store} id={id} />;
   const source = details?.source(id);
   const destination = details?.destination(id);
-  if (!details || !MOVES.has(category) || !(source || destination)) return null;
+  if (!details || !moves(store.drawn, id) || !(source || destination)) return null;
   const bytes = details.bytes(id);
   return (
     <>
@@ -66,7 +62,7 @@ export function TransferCard({ store, id }: EventProps) {
           <span>destination</span>
         </div>
       </div>
-      {category === "transfer" && <WaitSplit store={store} id={id} />}
+      {kind === "transfer" && <WaitSplit store={store} id={id} />}
     </>
   );
 }
@@ -74,8 +70,8 @@ export function TransferCard({ store, id }: EventProps) {
 /** The facts of a transfer or copy, with links to who made the tensor and who used it. */
 export function transferFacts({ store, actions, id }: EventProps): Fact[] {
   const { details, drawn } = store;
-  const category = categoryOf(store.drawn, id);
-  if (!details || !MOVES.has(category)) return [];
+  const kind = kindOf(store.drawn, id);
+  if (!details || !moves(store.drawn, id)) return [];
   const facts: Fact[] = [];
   const bytes = details.bytes(id);
   const duration = drawn.duration[id];
@@ -103,7 +99,7 @@ export function transferFacts({ store, actions, id }: EventProps): Fact[] {
   }
   const tensor = details.tensor(id);
   if (tensor) facts.push({ term: "Tensor", value: <ScopedText text={tensor} /> });
-  if (category !== "transfer") return facts;
+  if (kind !== "transfer") return facts;
   const ends = { Producer: details.inputs(id), Consumer: details.consumers(id) };
   for (const [term, edges] of Object.entries(ends)) {
     const events = edges.filter((edge) => edge.kind === "transfer").map((edge) => edge.event);

@@ -3,10 +3,9 @@
 import { formatBytes } from "../../model/format/units";
 import type { GraphLayout, Size } from "../../model/graph/layout";
 import type { GraphEdge } from "../../model/graph/neighbourhood";
-import { categoryOf } from "../../model/lanes/event_text";
+import { moves } from "../../model/lanes/event_text";
 import type { Store } from "../../state/store";
 
-const MOVES = ["transfer", "h2d", "d2h", "d2d"];
 /** Width of a character, height of a label's line. */
 const LETTER_PX = 6.2;
 const LINE_PX = 14;
@@ -22,9 +21,8 @@ export function edgeLabel(
   { source, target, kind }: GraphEdge,
   edges: readonly GraphEdge[],
 ): string {
-  const moves = (event: number) => MOVES.includes(categoryOf(drawn, event));
   const isFirst = (event: number) => !edges.some((edge) => edge.target === event && edge.kind === "transfer");
-  const moved = moves(target) ? target : moves(source) && isFirst(source) ? source : null;
+  const moved = moves(drawn, target) ? target : moves(drawn, source) && isFirst(source) ? source : null;
   const bytes = moved === null || kind !== "transfer" ? null : (details?.bytes(moved) ?? null);
   return bytes === null ? "" : formatBytes(bytes);
 }

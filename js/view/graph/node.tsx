@@ -6,7 +6,7 @@ import { cutMiddle } from "../../model/format/shorten";
 import { formatCount, formatDuration, formatNumber } from "../../model/format/units";
 import type { PlacedNode, Size } from "../../model/graph/layout";
 import type { GraphEdge } from "../../model/graph/neighbourhood";
-import { categoryOf, locationOf, nameOf, opOf, shortName } from "../../model/lanes/event_text";
+import { kindOf, locationOf, nameOf, opOf, shortName } from "../../model/lanes/event_text";
 import { deviceLocation, NO_NAME, taskLabel } from "../../model/lanes/labels";
 import { eventAt } from "../../model/lod/merged";
 import type { Store } from "../../state/store";
@@ -58,9 +58,9 @@ export function Node({
   const { event, hop, x, y, width, height, hiddenInputs, hiddenConsumers } = node;
   const { drawn, painting } = store;
   const name = nameOf(drawn, event) || opOf(drawn, event) || NO_NAME;
-  const category = categoryOf(drawn, event);
+  const kind = kindOf(drawn, event);
   // A kernel has the op type of the op that launched it.
-  const op = [opOf(drawn, event), category === "kernel" && category].filter(Boolean).join(" ") || category;
+  const op = [opOf(drawn, event), kind === "kernel" && kind].filter(Boolean).join(" ") || kind;
   const place = otherPlace(store, event, middle);
   const duration = formatDuration(drawn.duration[event]);
   const room = width - BESIDE_PX;

@@ -4,15 +4,12 @@ import { useRef } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
 import { meaningOf } from "../../model/glossary";
-import { categoryColour, categoryLabel, waitColour } from "../../model/paint/palette";
+import { waitColour } from "../../model/paint/palette";
 import { filterProblem } from "../../model/search/hint";
 import { parseQuery } from "../../model/search/query";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
-import { TENSOR_COLOURS } from "../canvas/tensors";
-
-const PREDICTED =
-  "Times are predicted, not recorded: rules under the lanes are dashed, and so are outlines of events whose durations differ from the recorded ones";
+import { legendOf } from "../canvas/legend";
 
 interface StatusLineProps {
   store: Store;
@@ -30,65 +27,40 @@ export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLi
   const isUsed = useRef(false);
   isUsed.current ||= store.selection !== null || store.history.isUsed;
   const hint = filterProblem(parseQuery(store.searchText), store.matches?.ids.length !== 0);
-  const entries = stores.flatMap(({ painting }) => painting.paints.legend);
-  const legend = [...new Map(entries.map((entry) => [entry.label, entry])).values()];
-  const isByKind = store.host.get("color_by") === "kind";
-  const wait = isByKind ? waitColour(store.painting.theme) : "var(--muted)";
+  const colorBy = store.host.get("color_by");
+  const isByOp = colorBy === "op";
+  const wait = colorBy === "kind" ? waitColour(store.painting.theme) : "var(--muted)";
+  const hatched = `repeating-linear-gradient(135deg, ${wait} 0 2px, color-mix(in srgb, ${wait} 40%, var(--ground)) 2px 4px)`;
   return (
     <div class="status">
       <span class="legend" role="group" aria-label="Legend">
-        {legend.map((entry) => {
-          const query = entry.category
-            ? `kind:${entry.category}`
-            : store.host.get("color_by") === "op"
-              ? `op:${entry.label}`
-              : "";
+        {legendOf(stores).map(({ label, css, activity, meaning }) => {
+          const query = activity ? `kind:${activity}` : isByOp && css && !meaning ? `op:${label}` : "";
           const text = (
             <>
-              <i class="swatch" style={{ background: entry.css }} />
-              {entry.label}
+              <i
+                class="swatch"
+                style={css === "" ? { border: "1px dashed var(--text)" } : { background: css ?? hatched }}
+              />
+              {label}
             </>
           );
           return query ? (
             <button
-              key={entry.label}
+              key={`${css} ${label}`}
               type="button"
-              title={highlightTitle(entry.label, entry.category)}
+              title={highlightTitle(label, activity)}
               aria-pressed={store.searchText === query}
               onClick={() => store.setSearch(store.searchText === query ? "" : query)}
             >
               {text}
             </button>
           ) : (
-            <span key={entry.label} title={entry.label}>
+            <span key={`${css} ${label}`} title={meaning ?? label}>
               {text}
             </span>
           );
         })}
-        {stores.some(({ lanes }) => lanes.tensors) &&
-          TENSOR_COLOURS.map((name) => (
-            <span key={name} title={meaningOf(categoryLabel(name))}>
-              <i class="swatch" style={{ background: categoryColour(name, store.painting.theme) }} />
-              {categoryLabel(name)}
-            </span>
-          ))}
-        {stores.some(({ drawn }) => drawn.wait) && (
-          <span title="Time spent waiting">
-            <i
-              class="swatch"
-              style={{
-                background: `repeating-linear-gradient(135deg, ${wait} 0 2px, color-mix(in srgb, ${wait} 40%, var(--ground)) 2px 4px)`,
-              }}
-            />
-            waiting
-          </span>
-        )}
-        {stores.some(({ drawn }) => drawn.predicted) && (
-          <span title={PREDICTED}>
-            <i class="swatch" style={{ border: "1px dashed var(--text)" }} />
-            predicted
-          </span>
-        )}
       </span>
       <button
         type="button"
@@ -121,8 +93,8 @@ export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLi
   );
 }
 
-function highlightTitle(label: string, category?: string): string {
-  // Only categories are words of ours: an op of the trace may be called anything.
-  const meaning = category && meaningOf(label);
+function highlightTitle(label: string, activity?: string): string {
+  // Only activities are words of ours: an op of the trace may be called anything.
+  const meaning = activity && meaningOf(label);
   return [`Highlight ${isolated(label)}`, meaning].filter(Boolean).join("\n");
 }

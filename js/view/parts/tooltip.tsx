@@ -3,7 +3,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { isolated } from "../../model/format/bidi";
 import { formatBytes, formatCount, formatDuration, formatTime } from "../../model/format/units";
-import { categoryOf, deviceName, locationOf, nameOf, opOf, shortName } from "../../model/lanes/event_text";
+import { deviceName, kindOf, locationOf, nameOf, opOf, shortName } from "../../model/lanes/event_text";
 import { NO_NAME } from "../../model/lanes/labels";
 import type { BarHover, Hover, TensorHover } from "../../state/hover_and_marks";
 import type { Store } from "../../state/store";
@@ -98,8 +98,8 @@ function EventTip({ store, hover: { id } }: { store: Store; hover: Hover }) {
       <TipName name={nameOf(store.drawn, id)} />
       <p>
         <strong>{formatDuration(drawn.duration[id])}</strong>{" "}
-        {isolated(opOf(store.drawn, id) || categoryOf(store.drawn, id))} at{" "}
-        {formatTime(drawn.start[id], 1000)} to {formatTime(store.end(id), 1000)}
+        {isolated(opOf(store.drawn, id) || kindOf(store.drawn, id))} at {formatTime(drawn.start[id], 1000)} to{" "}
+        {formatTime(store.end(id), 1000)}
       </p>
       {label && !source && !label.includes(" = ") && <p>{isolated(label.slice(0, MAX_LABEL))}</p>}
       {inputs.length > 0 && (

@@ -40,7 +40,7 @@ export function ViewMenu({ store, actions, stores }: ViewMenuProps) {
               stores={stores}
               option="color_by"
               title="Colour"
-              values={{ kind: "by kind", op: "by op type", device: "by device" }}
+              values={{ kind: "by activity", op: "by op type", device: "by device" }}
             />
             <Choice
               stores={stores}

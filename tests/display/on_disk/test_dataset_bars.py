@@ -8,13 +8,16 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
 import tfvis_nb as tv
+from tests.dataset.folders import record
 from tests.display.on_disk.datasets import InMemory, bars, made_up_ranks, task_of
 from tests.large_traces import decoded, made_up
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, TraceDataset
+from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.dataset import levels
 from tfvis_nb.display.on_disk import bars_read
 from tfvis_nb.display.on_disk.source import DatasetSource
@@ -227,6 +230,26 @@ def test_chosen_steps_have_their_events_and_no_others(interleaved: TraceDataset,
         overlap = steps == [1, 2]
         assert here["busy"].sum() == pytest.approx(covered.sum(), rel=0.1 if overlap else 0)
         assert header["lanes"][lane]["busy"] == covered.sum() or overlap
+
+
+def test_parts_without_activities_draw_those_of_kinds(ranks: TraceDataset, tmp_path: Path) -> None:
+    copy = shutil.copytree(ranks.path, tmp_path / "dataset")
+    for file in (copy / "manifest").iterdir():
+        file.write_text(json.dumps(json.loads(file.read_text()) | {"version": 3}))
+    for part in (copy / "events").rglob("*.parquet"):
+        table = pq.read_table(part, partitioning=None).drop_columns("activity")
+        pq.write_table(table, part, row_group_size=256)
+        record(part, copy)
+    older = tv.open_traces(copy)
+    assert older.events["activity"].isna().all().compute()
+    new = ranks.events["activity"].compute()
+    assert set(new) == {"launch", "device_compute"}
+    shown = [
+        [CATEGORIES[number] for number in bars(source, real_lanes(source), 0, 500, 1)[1]["category"]]
+        for source in (DatasetSource(one, None, None, None) for one in (ranks, older))
+    ]
+    assert {"op launch", "kernel device_compute"} == set(shown[0])
+    assert [name.replace("op launch", "op host_compute") for name in shown[0]] == shown[1]
 
 
 def test_parts_of_older_versions_are_shown_and_remade(interleaved: TraceDataset, tmp_path: Path) -> None:

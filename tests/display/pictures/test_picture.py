@@ -15,7 +15,7 @@ from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import SHARED, real_trace
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
-from tfvis_nb.core.palette import CATEGORY_LABELS, category_colours
+from tfvis_nb.core.palette import LABELS, activity_colours
 from tfvis_nb.display.pictures.bars import alone, merged_boxes
 from tfvis_nb.display.pictures.lettering import BOLD, FONT_SIZE, width_of
 from tfvis_nb.display.pictures.picture import MOST_BYTES
@@ -77,14 +77,14 @@ def test_bars_are_where_and_as_long_as_their_events() -> None:
     wide = plot_width(root)
     found = boxes(root)
     assert {name: len(rows) for name, rows in found.items()} == {
-        "event op": 2,
-        "event kernel": 1,
+        "event launch": 2,
+        "event device_compute": 1,
         "event h2d": 1,
     }
-    (kernel,) = found["event kernel"]
+    (kernel,) = found["event device_compute"]
     assert kernel[0] == pytest.approx(0.4 * wide, abs=0.02)
     assert kernel[2] == pytest.approx(0.6 * wide, abs=0.02)
-    first, second = found["event op"]
+    first, second = found["event launch"]
     assert first[1] != second[1], "events that overlap are in two rows"
     height = float(root.attrib["viewBox"].split()[3])
     for left, top, width, tall in (box for rows in found.values() for box in rows):
@@ -96,32 +96,34 @@ def test_labels_are_text() -> None:
     root = parsed(small_trace().to_svg(title="One step"))
     assert texts(root, "lanes") == ["worker 1 \u00b7 GPU:0", "ops", "stream 13", "copy H2D"]
     assert texts(root, "ruler") == ["0 ns", "20 ns", "40 ns", "60 ns", "80 ns", "100 ns"]
-    assert texts(root, "legend")[:3] == [CATEGORY_LABELS[one] for one in ("op", "kernel", "h2d")]
+    assert texts(root, "legend")[:3] == [LABELS[one] for one in ("device_compute", "launch", "h2d")]
     assert {"MatMul", "Relu"} <= set(texts(root, "bars"))
     assert "One step" in texts(root)
 
 
 @pytest.mark.parametrize("theme", ["light", "print", "dark"])
 def test_a_theme_has_its_colours(theme: str) -> None:
-    colours = category_colours(theme)
+    colours = activity_colours(theme)
     root = parsed(small_trace().to_svg(theme=theme))  # type: ignore[call-overload]
     fills = {path.get("class"): path.get("fill") for path in root.iter(f"{SVG}path") if path.get("class")}
-    assert fills == {f"event {one}": colours[one] for one in ("op", "kernel", "h2d")}
+    assert fills == {f"event {one}": colours[one] for one in ("launch", "device_compute", "h2d")}
 
 
-def test_in_print_neighbouring_categories_differ_in_grey() -> None:
+def test_in_print_neighbouring_activities_differ_in_grey() -> None:
     def grey(colour: str) -> float:
         return sum(
             share * int(colour[at : at + 2], 16) / 255 for share, at in ((0.299, 1), (0.587, 3), (0.114, 5))
         )
 
-    greys = {name: grey(colour) for name, colour in category_colours("print").items()}
+    greys = {name: grey(colour) for name, colour in activity_colours("print").items()}
     for one, other in (
-        ("op", "kernel"),
-        ("kernel", "h2d"),
+        ("host_compute", "device_compute"),
+        ("launch", "device_compute"),
+        ("device_compute", "h2d"),
         ("h2d", "d2h"),
-        ("op", "transfer"),
-        ("kernel", "input"),
+        ("host_compute", "communication"),
+        ("launch", "runtime"),
+        ("device_compute", "input"),
     ):
         assert abs(greys[one] - greys[other]) > 0.2, (one, other)
 
@@ -130,7 +132,7 @@ def test_a_range_and_lanes_are_drawn_alone() -> None:
     root = parsed(small_trace().to_svg(time_range=(START + 40, START + 60), lanes="stream"))
     assert texts(root, "lanes") == ["worker 1 \u00b7 GPU:0", "stream 13"]
     assert texts(root, "ruler")[0] == "40 ns"
-    ((left, _, width, _),) = boxes(root)["event kernel"]
+    ((left, _, width, _),) = boxes(root)["event device_compute"]
     assert [left, width] == pytest.approx([0, plot_width(root)], abs=0.02)
 
 
@@ -149,7 +151,7 @@ def test_many_short_events_are_as_high_as_their_share() -> None:
         }
     )
     text = Trace(table).to_svg()
-    heights = [height for *_, height in boxes(parsed(text))["merged kernel"]]
+    heights = [height for *_, height in boxes(parsed(text))["merged device_compute"]]
     assert heights == [pytest.approx(9 * 2 / 8, abs=0.01)] * len(heights)
     assert len(text) < 5000
     assert texts(parsed(text), "legend")[-1].startswith("low bars")
@@ -170,7 +172,7 @@ def test_waiting_lies_over_the_head_of_a_transfer() -> None:
     root = parsed(trace.to_svg())
     assert "waiting" in texts(root, "legend")
     heads = boxes(root)["waiting"]
-    bars = {(left, top): width for left, top, width, _ in boxes(root)["event transfer"]}
+    bars = {(left, top): width for left, top, width, _ in boxes(root)["event communication"]}
     assert heads
     assert all(bars[left, top] >= width for left, top, width, _ in heads)
 

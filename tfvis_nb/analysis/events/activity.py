@@ -12,26 +12,14 @@ from tfvis_nb.analysis.events.nesting import WAITING
 from tfvis_nb.analysis.events.traced_calls import tracing_spans
 from tfvis_nb.core.categories import beginning, containing, is_kind, map_categories
 from tfvis_nb.core.devices import ACCELERATOR, HOROVOD
+from tfvis_nb.core.palette import ACTIVITIES as ALL_ACTIVITIES
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.step_spans import within_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
-ACTIVITIES = (
-    "none",
-    "preprocessing",
-    "runtime",
-    "host_compute",
-    "compile",
-    "h2d",
-    "launch",
-    "communication",
-    "input",
-    "d2d",
-    "d2h",
-    "device_compute",
-)
+ACTIVITIES = ALL_ACTIVITIES[::-1]
 """All activities; if several happen at the same time, the later one in this list counts. See `activity`."""
 
 NUMBER = {name: index for index, name in enumerate(ACTIVITIES)}
@@ -112,13 +100,9 @@ def activity(trace: Trace) -> np.ndarray:
     use ``MemcpyH2D``.
     """
     events = trace.events
-    found = map_categories(events["kind"], lambda kind: NUMBER[_OF_KIND.get(kind, "none")]).astype(np.uint8)
+    found = by_kind(events)
     op, lane = events["op"], events["lane"]
-    is_op, is_host, is_copy = (is_kind(events, kind) for kind in ("op", "host", "memcpy"))
-
-    for name, pattern in (("h2d", HOST_TO_DEVICE), ("d2h", DEVICE_TO_HOST)):
-        # Some sources name the direction in the op type, some only in the lane.
-        found[is_copy & (containing(op, pattern) | containing(lane, pattern))] = NUMBER[name]
+    is_op, is_host = is_kind(events, "op"), is_kind(events, "host")
     found[is_kind(events, "kernel") & beginning(op, COPY_DONE)] = NUMBER["none"]
 
     on_accelerator = accelerators(events)
@@ -142,6 +126,17 @@ def activity(trace: Trace) -> np.ndarray:
     found[is_host & containing(events["device"], HOROVOD)] = NUMBER["none"]
     found[negotiates(events)] = NUMBER["communication"]
     found[is_host & (_markers(trace, is_host) | repeats(events))] = NUMBER["none"]
+    return found
+
+
+def by_kind(events: pd.DataFrame) -> np.ndarray:
+    """Return the activity that most events of a kind have; only `activity` tells those of one kind apart."""
+    found = map_categories(events["kind"], lambda kind: NUMBER[_OF_KIND.get(kind, "none")]).astype(np.uint8)
+    is_copy = is_kind(events, "memcpy")
+    for name, pattern in (("h2d", HOST_TO_DEVICE), ("d2h", DEVICE_TO_HOST)):
+        # Some sources name the direction in the op type, some only in the lane.
+        named = containing(events["op"], pattern) | containing(events["lane"], pattern)
+        found[is_copy & named] = NUMBER[name]
     return found
 
 

@@ -1,47 +1,60 @@
-"""The category of each event, from its kind and op type, which decides the hue of its bar."""
+"""The category of each event: its kind and its activity, which decides the colour of its bar."""
 
 import re
 
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.events.activity import DEVICE_TO_HOST, HOST_TO_DEVICE, INPUT_WAIT, PIPELINE, only_waits
+from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER, activity
 from tfvis_nb.core.categories import containing, is_kind, map_categories
 from tfvis_nb.core.devices import HOROVOD
-from tfvis_nb.core.palette import CATEGORY_LABELS
+from tfvis_nb.core.palette import CATEGORIES, LABELS
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import KINDS
 
-CATEGORIES = tuple(CATEGORY_LABELS)
-"""All categories, in the palette's order."""
+_PAIRS = [name.split() for name in CATEGORIES]
 
-_OF_KIND = {
-    "op": "op",
-    "kernel": "kernel",
-    "memcpy": "d2d",
-    "memset": "memset",
-    "transfer": "transfer",
-    "collective": "collective",
-    "sync": "sync",
-    "host": "host",
-}
+ACTIVITY_OF = np.array([NUMBER[activity] for _, activity in _PAIRS], np.uint8)
+"""The index in `ACTIVITIES` of each category's activity."""
+
+KERNELS = [number for number, (kind, _) in enumerate(_PAIRS) if kind in ("kernel", "collective")]
+"""Categories whose events may carry a kernel's name in their labels."""
 
 _BETWEEN_RANKS = re.compile(r"(?:^|_)(?:ALLREDUCE|ALLGATHER|BCAST|BROADCAST|ALLTOALL|REDUCESCATTER|ADASUM)$")
 """Communication in Horovod's timeline: ``ALLREDUCE``, ``NCCL_ALLREDUCE``, ``GLOO_BCAST``."""
 
 
-def categorise(events: pd.DataFrame) -> np.ndarray:
-    """Return the index of each event in `CATEGORIES`, from its kind, op, lane and device."""
-    number = {category: np.uint8(position) for position, category in enumerate(CATEGORIES)}
-    category = map_categories(events["kind"], lambda kind: number[_OF_KIND.get(kind, "host")]).astype("u1")
-    is_copy = is_kind(events, "memcpy")
-    for pattern, name in ((HOST_TO_DEVICE, "h2d"), (DEVICE_TO_HOST, "d2h")):
-        # Some sources name the direction in the op type, some only in the lane.
-        named = containing(events["op"], pattern) | containing(events["lane"], pattern)
-        category[is_copy & named] = number[name]
-    category[only_waits(events)] = number["sync"]
-    on_host = is_kind(events, "op") | is_kind(events, "host")
-    is_input = containing(events["op"], INPUT_WAIT) | containing(events["op"], PIPELINE)
-    category[on_host & is_input] = number["input"]
-    # Host rows that repeat the ranks' collectives: not in any sum, but drawn as communication.
+def drawn_activity(trace: Trace) -> np.ndarray:
+    """Return the index in `ACTIVITIES` of the activity that each event is drawn as.
+
+    It is that of `activity`, except that phases of Horovod's collectives are drawn as communication: they
+    repeat the ranks' collectives and so are in no sum.
+    """
+    events, found = trace.events, activity(trace).copy()
     repeats = is_kind(events, "host") & containing(events["device"], HOROVOD)
-    category[repeats & containing(events["op"], _BETWEEN_RANKS)] = number["collective"]
-    return category
+    found[repeats & containing(events["op"], _BETWEEN_RANKS)] = NUMBER["communication"]
+    return found
+
+
+def categories(trace: Trace) -> np.ndarray:
+    """Return the index of each event in `CATEGORIES`; uint8."""
+    return categorise(trace.events["kind"], drawn_activity(trace))
+
+
+def categorise(kind: pd.Series, activities: np.ndarray) -> np.ndarray:
+    """Return the index in `CATEGORIES` of events with these kinds and activities; uint8."""
+    rank = {name: number for number, name in enumerate(KINDS)}
+    numbers = np.full((len(rank), len(ACTIVITIES)), _PAIRS.index(["host", "none"]), np.uint8)
+    for number, (name, one) in enumerate(_PAIRS):
+        numbers[rank[name], NUMBER[one]] = number
+    found: np.ndarray = numbers[
+        map_categories(kind, lambda name: rank.get(name, rank["host"])).astype(np.intp), activities
+    ]
+    return found
+
+
+def named(text: str) -> np.ndarray:
+    """Mark the categories whose kind or activity is `text`, in lower case, or else those that contain it."""
+    words = [(kind, one, LABELS[one].lower()) for kind, one in _PAIRS]
+    exact = [text in each for each in words]
+    return np.array(exact if any(exact) else [any(text in word for word in each) for each in words])

@@ -21,7 +21,7 @@ PARTS = 400
 known
 to the microsecond seem faster than any network."""
 
-_OTHERS = ("op", "collective", "input", "allocator")
+_OTHERS = ("host_compute", "compile", "input", "allocator")
 
 
 def bandwidth_chart(trace: Trace) -> figure:

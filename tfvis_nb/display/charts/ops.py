@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 MAX_BARS = 18
 """How many op types have a bar; the others share one."""
 
-_NAMES = ["other host work" if name == "none" else name for name in ACTIVITIES]
-
 
 def top_ops_chart(trace: Trace) -> figure:
     """Return the op types with the most self time on devices and hosts, in the colour of their activity.
@@ -40,7 +38,7 @@ def top_ops_chart(trace: Trace) -> figure:
     found = found.sort_values("self_ns", ascending=False, kind="stable")
     table, rest = found.head(MAX_BARS), found.iloc[MAX_BARS:]
     names = table["op"].astype(str).tolist()
-    what = [_NAMES[number] for number in activity(trace)[table["longest"].to_numpy()]]
+    what = [ACTIVITIES[number] for number in activity(trace)[table["longest"].to_numpy()]]
     # An op and its kernels are labelled separately.
     rows = [
         shown(name or UNKNOWN_OP) + (f" ({kind})" if names.count(name) > 1 else "")

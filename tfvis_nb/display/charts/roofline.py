@@ -27,8 +27,7 @@ _MOST_TOLD = 3
 _LARGEST, _SMALLEST = 34.0, 5.0
 """Diameters of the points in pixels."""
 _TYPES = {"f64": "float64", "f32": "float32", "f16": "float16", "bf16": "bfloat16"}
-_LINES = ("collective", "d2h", "h2d", "d2d")
-_NAMES = ["other host work" if name == "none" else name for name in ACTIVITIES]
+_LINES = ("compile", "d2h", "h2d", "d2d")
 
 
 def points(trace: Trace) -> pd.DataFrame:
@@ -66,7 +65,7 @@ def roofline_chart(
     # Keeps points at the edges complete.
     mark_axes(made, {"x": across, "y": up}, room=_ROOM)
     _draw_ceilings(made, roofs, bandwidth, across[0][0] / _ROOM, across[-1][0] * _ROOM)
-    what = np.array(_NAMES, object)[activity(trace)[table["longest"].to_numpy()]]
+    what = np.array(ACTIVITIES, object)[activity(trace)[table["longest"].to_numpy()]]
     events = rows_events(trace)
     for name in pd.unique(what):
         rows = table[what == name]

@@ -35,7 +35,16 @@ if TYPE_CHECKING:
 MOST_POINTS = 4000
 """Maximum points of a curve. Longer curves keep the highest point of each part of the time."""
 
-_ALLOCATORS = ("kernel", "op", "d2h", "transfer", "h2d", "collective", "input", "allocator")
+_ALLOCATORS = (
+    "device_compute",
+    "host_compute",
+    "d2h",
+    "communication",
+    "h2d",
+    "compile",
+    "input",
+    "allocator",
+)
 
 
 def memory_chart(trace: Trace) -> figure:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tfvis_nb.analysis.events.bar_categories import CATEGORIES
 from tfvis_nb.core.clock_bounds import to_json
+from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.core.prediction import prediction_sentence
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.level_of_detail import Entries

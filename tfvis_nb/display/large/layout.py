@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tfvis_nb.analysis.events.bar_categories import categorise
+from tfvis_nb.analysis.events.bar_categories import categories
 from tfvis_nb.analysis.events.lane_order import LaneOrder
 from tfvis_nb.analysis.events.row_packing import pack_rows
 from tfvis_nb.analysis.events.waits import waits
@@ -73,7 +73,7 @@ class Layout:
     @cached_property
     def category(self) -> np.ndarray:
         """Category number of each event, by event id; uint8."""
-        return categorise(self.trace.events)
+        return categories(self.trace)
 
     @cached_property
     def steps(self) -> list[dict[str, object]]:

@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tfvis_nb.analysis.events.bar_categories import CATEGORIES
 from tfvis_nb.analysis.events.lanes import busy
 from tfvis_nb.analysis.events.nesting import enclosing, nesting_lanes
 from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.core.labels import lane_label
+from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.display.large.layout import Layout
 
 MOST_ROWS = 200
@@ -126,8 +126,11 @@ def _quantile(duration: np.ndarray, first: np.ndarray, count: np.ndarray, part: 
 def _rows(
     spans: Spans, labels: Sequence[str] | pa.Array, inside: tuple[np.ndarray, np.ndarray]
 ) -> dict[str, Any]:
-    key = spans.label * len(CATEGORIES) + spans.category
-    count = np.bincount(key, minlength=len(labels) * len(CATEGORIES))
+    # A few categories occur: a count for each label and category would take ten times the memory.
+    categories = np.flatnonzero(np.bincount(spans.category))
+    place = np.searchsorted(categories, np.arange(len(CATEGORIES)))
+    key = spans.label * len(categories) + place[spans.category]
+    count = np.bincount(key, minlength=len(labels) * len(categories))
     occurring = np.flatnonzero(count)
     group = np.searchsorted(occurring, np.arange(len(count)))[key]
     # Sorting two-byte numbers takes one pass.
@@ -159,8 +162,8 @@ def _rows(
     largest = np.lexsort((-total, -covered))[:MOST_ROWS]
     rows = [
         {
-            "label": str(labels[occurring[row] // len(CATEGORIES)]),
-            "category": int(occurring[row] % len(CATEGORIES)),
+            "label": str(labels[occurring[row] // len(categories)]),
+            "category": int(categories[occurring[row] % len(categories)]),
             "count": int(count[row]),
             "busy": float(covered[row]),
             "total": int(total[row]),

@@ -10,15 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfvis_nb.analysis.critical_path.critical_path import path_events
-from tfvis_nb.analysis.events.bar_categories import CATEGORIES
+from tfvis_nb.analysis.events.bar_categories import KERNELS, named
 from tfvis_nb.core.labels import lane_search_text
-from tfvis_nb.core.palette import CATEGORY_LABELS
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.query import Bound, Lines, Ranks, Steps, Term, Text, parse_query
 
 MOST_LISTED = 50
 """How many of the longest events found are listed."""
-KERNELS = [CATEGORIES.index(name) for name in ("kernel", "collective")]
 
 
 @dataclass(frozen=True)
@@ -119,8 +117,7 @@ def _has_text(layout: Layout, field: str, text: str) -> np.ndarray:
     if field in ("any", "lane"):
         found |= _among(_lane_texts(layout), text)[layout.lanes.of_event]
     if field == "kind":
-        found |= _among(layout.lanes.table["kind"], text)[layout.lanes.of_event]
-        found |= _among((f"{name} {CATEGORY_LABELS[name]}" for name in CATEGORIES), text)[layout.category]
+        found |= named(text)[layout.category]
     if field == "file":
         found |= _among(layout.files, text)[layout.own_frame]
     if field == "is" and text in "critical":

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tfvis_nb.analysis.events.bar_categories import CATEGORIES
+from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.large.entries import DrawnBars, packed_bars
 from tfvis_nb.display.large.queries import Answer

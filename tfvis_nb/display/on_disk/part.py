@@ -11,15 +11,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from tfvis_nb.analysis.events.activity import NUMBER, by_kind
 from tfvis_nb.analysis.events.bar_categories import categorise
+from tfvis_nb.core.categories import map_categories
 from tfvis_nb.dataset.levels import BAR_BOUNDS, EVENT_BOUNDS, KEY
 from tfvis_nb.dataset.stored_parts import naming_part, unreadable_part
 from tfvis_nb.display.on_disk.row_groups import Columns, Rows, Shared, codes_of
 from tfvis_nb.texts import Text
 
 _PLACES = ("device", "lane")
-_TEXTS = (*_PLACES, "kind", "name", "op", "tensor", "detail")
-_DRAWN = [*_PLACES, "kind", "name", "op", "step", "start_ns", "duration_ns", "row", "waited_ns"]
+_TEXTS = (*_PLACES, "kind", "activity", "name", "op", "tensor", "detail")
+_DRAWN = [*_PLACES, "name", "op", "step", "start_ns", "duration_ns", "row", "waited_ns"]
 
 
 class Part:
@@ -131,7 +133,7 @@ class Part:
         found = self._shared.cache.get(key)
         if found is None:
             with naming_part(self.events):
-                table = self.table(group, _DRAWN)
+                table = self.table(group, list(dict.fromkeys([*_DRAWN, *self.categorised])))
                 start, wait = table["start_ns"].to_numpy(), table["waited_ns"].to_numpy()
                 columns = {
                     "lane": self.lane_of(table),
@@ -141,13 +143,30 @@ class Part:
                     "end_ns": start + table["duration_ns"].to_numpy(),
                     "event": self.first_of(group) + np.arange(len(start), dtype="u4"),
                     "step": table["step"].to_numpy(),
-                    "category": categorise(table.select([*_PLACES, "kind", "op"]).to_pandas()),
+                    "category": self.categories(table),
                     "wait_ns": wait if wait.any() else np.broadcast_to(np.int64(0), len(wait)),
                 }
                 self._check_bounds(self.events, group, columns)
                 found = self._rows(columns, table)
             self._shared.cache.put(key, found)
         return found
+
+    @cached_property
+    def categorised(self) -> list[str]:
+        """The columns of ``events`` that decide categories; parts of early versions have no activities."""
+        stored = "activity" in self._events_meta.schema.names
+        return ["kind", "activity"] if stored else ["kind", "op", "lane"]
+
+    def categories(self, table: pa.Table) -> np.ndarray:
+        """Return the category of each event of a table with these columns."""
+        events = table.select(self.categorised).to_pandas()
+        stored = "activity" in events
+        numbers = (
+            map_categories(events["activity"], lambda name: NUMBER.get(name, 0))
+            if stored
+            else by_kind(events)
+        )
+        return categorise(events["kind"], numbers)
 
     def _rows(self, columns: Columns, table: pa.Table) -> Rows:
         name, op = (codes_of(table[text]) for text in ("name", "op"))

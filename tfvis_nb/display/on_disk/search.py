@@ -9,13 +9,11 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from tfvis_nb.analysis.events.bar_categories import CATEGORIES, categorise
+from tfvis_nb.analysis.events.bar_categories import KERNELS, named
 from tfvis_nb.analysis.events.merging import pieces
-from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.labels import lane_search_text
-from tfvis_nb.core.palette import CATEGORY_LABELS
 from tfvis_nb.display.large.query import Bound, Clause, Ranks, Steps, Term, Text, parse_query
-from tfvis_nb.display.large.search import KERNELS, MOST_LISTED, kernel_names, within
+from tfvis_nb.display.large.search import MOST_LISTED, kernel_names, within
 from tfvis_nb.display.on_disk.part import Part
 from tfvis_nb.display.on_disk.places import Places
 from tfvis_nb.display.on_disk.row_groups import codes_of
@@ -214,27 +212,17 @@ class GroupRows:
                 lambda lane: text in lane_search_text(task, lane["device"], lane["lane"]).lower()
             )
         if field == "kind":
-            found |= self._by_lane(lambda lane: text in str(lane["kind"]).lower())
-            named = [text in f"{name} {CATEGORY_LABELS[name]}".lower() for name in CATEGORIES]
-            found |= np.array(named)[self._categories()]
+            found |= named(text)[self._categories()]
         if field == "any":
             found |= self._in("tensor", text)
             # Kernels are named after their ops; their own names are in their labels.
             labelled = self._in("detail", text, kernel_names)
             if labelled.any():
-                found |= labelled & self._is_kernel()
+                found |= labelled & np.isin(self._categories(), KERNELS)
         return found
 
-    def _is_kernel(self) -> np.ndarray:
-        if any(HOROVOD.search(lane["device"]) for lane in self._part.lanes):
-            return np.isin(self._categories(), KERNELS)
-        kinds = codes_of(self.column("kind"))
-        marks: np.ndarray = np.isin(kinds.listed(), ("kernel", "collective"))[kinds.codes]
-        return marks
-
     def _categories(self) -> np.ndarray:
-        columns = {name: self.column(name).to_pandas() for name in ("device", "lane", "kind", "op")}
-        return categorise(pd.DataFrame(columns))
+        return self._part.categories(pa.table({name: self.column(name) for name in self._part.categorised}))
 
     def _by_lane(self, holds: Callable[[dict[str, Any]], bool]) -> np.ndarray:
         held = np.array([holds(lane) for lane in self._part.lanes])

@@ -112,7 +112,7 @@ def _bars(track: OwnTrack, frame: Frame, top: float, theme: Theme) -> str:
             names.append(
                 f'<text x="{left[at] + 2:.2f}" y="{y + pitch / 2 + 2.2:.2f}">{html.escape(text)}</text>'
             )
-    colour = theme.colours["host"]
+    colour = theme.colours["none"]
     ink = readable(colour)
     outline = f' stroke="{theme.outline}" stroke-width=".25"' if theme.outline else ""
     bars = f'<path fill="{colour}"{outline} d="{"".join(shapes)}"/>'
@@ -142,5 +142,5 @@ def _values(track: OwnTrack, frame: Frame, top: float, theme: Theme) -> str:
     )
     ground = float(y(np.zeros(1))[0])
     line = f"M{x[0]:.2f} {ground:.2f}{steps}L{after[-1]:.2f} {ground:.2f}"
-    colour = theme.colours["op"]
+    colour = theme.colours["host_compute"]
     return f'<path fill="{colour}" fill-opacity=".3" stroke="{colour}" stroke-width=".75" d="{line}"/>'

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfvis_nb.analysis.events.bar_categories import CATEGORIES, categorise
+from tfvis_nb.analysis.events.activity import ACTIVITIES
+from tfvis_nb.analysis.events.bar_categories import drawn_activity
 from tfvis_nb.analysis.events.waits import waits
 from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.options import check_title
-from tfvis_nb.core.palette import CATEGORY_LABELS
+from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.prediction import is_predicted
 from tfvis_nb.core.time_ranges import TimeRange, recorded_range
 from tfvis_nb.core.trace import Trace
@@ -133,12 +134,11 @@ class _Drawing:
     ) -> None:
         self.trace, self.ends, self.theme, self.width = trace, ends, theme, width
         self.title = printable(title, 200)
-        category = categorise(trace.events)
         self.layout = layout(trace, lanes, ends, None)
         self.annotations = drawn_annotations(trace.annotations, self.layout, ends)
         self.ruler = _MARGIN + (_HEAD if title else 0) + _RULER
         self.head = self.ruler + (FLAGS if self.annotations else 0)
-        self.category = category[self.layout.events]
+        self.activity = drawn_activity(trace)[self.layout.events]
         self.waiting = waits(trace)[self.layout.events]
         self.legend = self._legend()
         self.own, below = own, tracks_height(own)
@@ -221,7 +221,7 @@ class _Drawing:
 
     def _bars(self, narrow: float) -> str:
         left, waited, right = self.x
-        places = (self.layout.top, self.layout.pitch, self.category)
+        places = (self.layout.top, self.layout.pitch, self.activity)
         wide = right - left >= narrow
         # An isolated event is a line as high as wider bars.
         wide |= alone(left, right, self.layout.track, narrow)
@@ -233,13 +233,13 @@ class _Drawing:
         paths = [
             f'<path class="{what} {name}" fill="{colours[name]}"{stroke} d="{boxes.path(number)}"/>'
             for boxes, what, stroke in drawn
-            for number, name in enumerate(CATEGORIES)
+            for number, name in enumerate(ACTIVITIES)
             if (boxes.category == number).any()
         ]
         heads = wide & (waited > left + 0.05)
         if heads.any():
             boxes = wide_boxes(*(column[heads] for column in (left, waited, *places)))
-            covered = "".join(boxes.path(number) for number in range(len(CATEGORIES)))
+            covered = "".join(boxes.path(number) for number in range(len(ACTIVITIES)))
             paths.append(
                 f'<path class="waiting" fill="{self.theme.paper}" fill-opacity=".55" d="{covered}"/>'
             )
@@ -257,7 +257,7 @@ class _Drawing:
             text = cut(printable(name.rpartition("/")[2] or name, 200), room[at] - 3, NAME_SIZE)
             if len(text) < 2:
                 continue
-            ink = readable(self.theme.colours[CATEGORIES[self.category[at]]])
+            ink = readable(self.theme.colours[ACTIVITIES[self.activity[at]]])
             y = self.layout.top[at] + self.layout.pitch[at] / 2 + NAME_SIZE * 0.28
             found.append(
                 f'<text x="{waited[at] + 2:.2f}" y="{y:.2f}" fill="{ink}">{html.escape(text)}</text>'
@@ -280,14 +280,14 @@ class _Drawing:
         return f' stroke="{self.theme.outline}" stroke-width=".25"' if self.theme.outline else ""
 
     def _legend(self) -> list[_Entry]:
-        """Place an entry for each drawn category, and for everything else that needs an explanation."""
-        used = np.unique(self.category).tolist()
-        listed = [(self.theme.colours[CATEGORIES[one]], CATEGORY_LABELS[CATEGORIES[one]]) for one in used]
+        """Place an entry for each drawn activity, and for everything else that needs an explanation."""
+        used = [ACTIVITIES[one] for one in np.unique(self.activity)[::-1]]
+        listed = [(self.theme.colours[one], LABELS[one]) for one in used]
         if self.waiting.any():
             listed.append(("waiting", "waiting"))
         listed += [("", "predicted")] if is_predicted(self.trace) else []
-        listed += [("", _MERGED)] if len(self.category) > 1 else []
-        listed += [] if len(self.category) else [("", "no events")]
+        listed += [("", _MERGED)] if len(self.activity) > 1 else []
+        listed += [] if len(self.activity) else [("", "no events")]
         if self.layout.hidden:
             listed.append(("", f"{self.layout.hidden:,} more lanes are not drawn"))
         entries: list[_Entry] = []
@@ -308,7 +308,7 @@ class _Drawing:
         top = self.height - _MARGIN - _LEGEND * (self.legend[-1].line + 1 if self.legend else 0)
         for fill, label, x, line in self.legend:
             y = top + line * _LEGEND + 3
-            colour = self.theme.colours["transfer"] if fill == "waiting" else fill
+            colour = self.theme.colours["communication"] if fill == "waiting" else fill
             faded = ' fill-opacity=".45"' if fill == "waiting" else ""
             outline = f' stroke="{self.theme.outline}" stroke-width=".25"' if self.theme.outline else ""
             if fill:

@@ -5,7 +5,8 @@ import html
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.events.bar_categories import CATEGORIES, categorise
+from tfvis_nb.analysis.events.activity import ACTIVITIES
+from tfvis_nb.analysis.events.bar_categories import drawn_activity
 from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.labels import lane_label, printable
@@ -128,7 +129,7 @@ def _label(lanes: LaneOrder, lane: int) -> str:
 
 
 def _lane_colours(trace: Trace, lanes: LaneOrder) -> list[str]:
-    """Return the colour of the category with the most time in each lane."""
-    time = np.zeros((len(lanes.table), len(CATEGORIES)))
-    np.add.at(time, (lanes.of_event, categorise(trace.events)), trace.events["duration_ns"].to_numpy() + 1)
-    return [COLOURS[CATEGORIES[category]] for category in time.argmax(axis=1)]
+    """Return the colour of the activity with the most time in each lane."""
+    time = np.zeros((len(lanes.table), len(ACTIVITIES)))
+    np.add.at(time, (lanes.of_event, drawn_activity(trace)), trace.events["duration_ns"].to_numpy() + 1)
+    return [COLOURS[ACTIVITIES[number]] for number in time.argmax(axis=1)]

@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.events.bar_categories import CATEGORIES, categorise
+from tfvis_nb.analysis.events.activity import ACTIVITIES
+from tfvis_nb.analysis.events.bar_categories import drawn_activity
 from tfvis_nb.analysis.steps.flame_graph import FRAMES, SIDES, why_no_frames
 from tfvis_nb.analysis.steps.frames import Frames, frames
 from tfvis_nb.core.labels import printable
@@ -38,12 +39,12 @@ def why_none(trace: Trace) -> str:
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return one block with all graphs, or the reason why there is none."""
     every = np.arange(len(trace.events))
-    category = categorise(trace.events)
+    activity = drawn_activity(trace)
     graphs, reason = [], ""
     for by in FRAMES:
         for side in SIDES:
             reason = why_no_frames(trace, by, side, every) or ""
-            graph = {} if reason else _graph(trace, frames(trace, by, side, every), category)
+            graph = {} if reason else _graph(trace, frames(trace, by, side, every), activity)
             graphs.append({"by": by, "side": side, "cannot_say": reason, **graph})
     known = any(not graph["cannot_say"] for graph in graphs)
     return [
@@ -57,7 +58,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
     ]
 
 
-def _graph(trace: Trace, found: Frames, category: np.ndarray) -> dict[str, Any]:
+def _graph(trace: Trace, found: Frames, activity: np.ndarray) -> dict[str, Any]:
     """Return the largest frames, parents first, and their times and events by step."""
     tree, events = found.tree, found.events
     amounts = np.zeros((1, len(tree.part)), np.int64)
@@ -72,15 +73,15 @@ def _graph(trace: Trace, found: Frames, category: np.ndarray) -> dict[str, Any]:
     number = np.cumsum(kept) - 1
     shown = np.flatnonzero(kept)
     frame = number[shown_in[found.frame]]
-    # A frame has the category of its longest event; the root, to which others' small parts go, has none.
+    # A frame has the activity of its longest event; the root, to which others' small parts go, has none.
     longest_first = np.argsort(-found.self_ns, kind="stable")
     colour = np.full(len(shown), -1, np.int64)
-    colour[frame[longest_first[::-1]]] = category[events[longest_first[::-1]]]
+    colour[frame[longest_first[::-1]]] = activity[events[longest_first[::-1]]]
     colour[0] = -1
     return {
         "labels": [printable(tree.part[at], LONGEST_TEXT) for at in shown.tolist()],
         "parents": [-1, *number[tree.parent[shown[1:]]].tolist()],
-        "colours": ["" if at < 0 else CATEGORIES[at] for at in colour.tolist()],
+        "colours": ["" if at < 0 else ACTIVITIES[at] for at in colour.tolist()],
         "parts": _parts(trace, events[longest_first], frame[longest_first], found.self_ns[longest_first]),
     }
 

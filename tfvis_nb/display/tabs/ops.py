@@ -18,8 +18,6 @@ from tfvis_nb.texts import Text
 _MOST_LISTED = 20_000
 """Histograms of a table list at most this many events; beyond that, each bin lists its longest ones."""
 
-_ACTIVITIES = ["other host work" if name == "none" else name for name in ACTIVITIES]
-
 
 def why_none(trace: Trace) -> str:
     """Return why there is nothing to show; empty if there is."""
@@ -108,7 +106,7 @@ def _colours(trace: Trace, rows: pd.DataFrame) -> list[str]:
 
     Simultaneously received tensors all count, so their sum exceeds the step many times.
     """
-    what = [_ACTIVITIES[at] for at in activity(trace)[rows["longest"].to_numpy()]]
+    what = [ACTIVITIES[at] for at in activity(trace)[rows["longest"].to_numpy()]]
     return ["" if side == "network" else one for one, side in zip(what, rows["side"], strict=True)]
 
 

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.events.bar_categories import CATEGORIES, categorise
+from tfvis_nb.analysis.events.bar_categories import categories
 from tfvis_nb.analysis.events.lane_order import LaneOrder, distinct_places, order_lanes
 from tfvis_nb.analysis.events.waits import turns, waits
 from tfvis_nb.analysis.steps.utilization import busiest_accelerator
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.core.prediction import moved, prediction_sentence
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.container import WireColumn, pack
@@ -35,7 +36,7 @@ _LONG_PAUSE, _MOST_EMPTY = 0.1, 0.75
 _ATYPICAL, _MOST_SHOWN = 3, 2 / 3
 """A multiple of the median step, and a share of the whole time; see `typical_steps`."""
 
-_DRAWN = ["step", "device", "lane", "kind", "name", "op", "start_ns", "duration_ns"]
+_DRAWN = ["step", "name", "op", "start_ns", "duration_ns"]
 
 
 def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = None) -> bytes:
@@ -57,7 +58,7 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
         "gap": signed_column(times.gap),
         "duration": length_column(times.duration),
         "op": number_column(op, len(ops)),
-        "category": WireColumn(categorise(events)),
+        "category": WireColumn(categories(trace)[rows]),
         **scoped_names(events["name"]),
     }
     if len(steps) > 1:

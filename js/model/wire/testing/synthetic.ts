@@ -1,4 +1,5 @@
 /** Seeded made-up traces, for tests and benchmarks: the same numbers on every machine. */
+import palette from "../../../../tfvis_nb/core/palette.json";
 import type { Drawn, Lane, Step } from "../../types";
 import { Strings } from "../string_table";
 
@@ -24,19 +25,7 @@ export interface Made {
   category?: number;
 }
 
-export const CATEGORIES = [
-  "op",
-  "kernel",
-  "h2d",
-  "d2h",
-  "d2d",
-  "memset",
-  "transfer",
-  "collective",
-  "input",
-  "sync",
-  "host",
-];
+export const CATEGORIES = palette.categories;
 
 export function makeStrings(texts: readonly string[]): Strings {
   const parts = texts.map((text) => new TextEncoder().encode(text));
