@@ -12,11 +12,13 @@ import anywidget
 import comm
 import ipywidgets
 import pytest
+from ipywidgets.widgets.widget import _instances
 from traitlets import TraitError
 
 import tfvis_nb as tv
 from tests.real_traces import DATA, real_trace
 from tfvis_nb import Trace, events
+from tfvis_nb.display.composed import PartOfWidget
 
 pytestmark = pytest.mark.slow
 
@@ -77,6 +79,8 @@ def test_each_is_one_anywidget(trace: tv.Trace, session: Session, show: Callable
     assert isinstance(shown, anywidget.AnyWidget)
     (only,) = [each for each in session.opened if each.state["_model_module"] == "anywidget"]
     assert only.comm_id == shown.model_id
+    # Panel gives each widget in this list a comm, and JupyterLab asks each for its state.
+    assert not [each for each in _instances.values() if isinstance(each, PartOfWidget)]
     shown.close()
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import anywidget
 import ipywidgets
 import traitlets
+from ipywidgets.widgets.widget import _instances
 
 from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
 from tfvis_nb.display.comm_thread import answer_on_own_thread
@@ -60,6 +61,8 @@ class PartOfWidget(anywidget.AnyWidget):
         """Connect to the whole, once there is one, instead of the front end."""
         if self.comm is None:
             self.comm = _Outlet()
+            # Hosts such as Panel show all widgets of this list, and parts are no widgets of theirs.
+            _instances.pop(self.model_id)
 
     @property
     def _whole(self) -> "ComposedWidget | None":

@@ -9,16 +9,17 @@ import nbformat
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.browser.comparison import Both
-from tests.browser.dashboard import Dashboard
 from tests.browser.hosts.server import serving
-from tests.browser.probe import CELL, TRACE, works
+from tests.browser.probe import CELL, TABBED, TRACE, select_longest, tabs_work, works
 from tests.browser.timeline import Timeline
 from tests.browser.watched import Watched
 from tests.support.environments import environment
 from tests.support.requirements import requirements
 
 pytestmark = pytest.mark.thorough
+
+SHOWN_WITHIN = 120_000
+"""Milliseconds until a program has read the traces and made all widgets."""
 
 MARIMO = f"""
 # /// script
@@ -62,7 +63,16 @@ widget = pn.pane.IPyWidget(timeline, sizing_mode="stretch_width")
 pn.Column(said, widget, pn.pane.HTML(frame)).servable()
 """
 
-TABBED = f"""
+PANEL_TABBED = f"""
+import panel as pn
+import tfvis_nb
+
+pn.extension("ipywidgets")
+shown = [tfvis_nb.show_dashboard({str(TRACE)!r}), tfvis_nb.show_comparison({str(TRACE)!r}, {str(TRACE)!r})]
+pn.Column(*[pn.pane.IPyWidget(each, sizing_mode="stretch_width") for each in shown]).servable()
+"""
+
+MARIMO_TABBED = f"""
 import marimo
 app = marimo.App()
 
@@ -86,7 +96,7 @@ import tfvis_nb
 from shiny import App, ui
 from shinywidgets import output_widget, render_widget
 
-app_ui = ui.page_fluid(output_widget("tabbed"), output_widget("both"))
+app_ui = ui.page_fluid(output_widget("tabbed"), output_widget("both"), output_widget("alone"))
 
 def server(input, output, session):
     @render_widget
@@ -96,6 +106,10 @@ def server(input, output, session):
     @render_widget
     def both():
         return tfvis_nb.show_comparison({str(TRACE)!r}, {str(TRACE)!r})
+
+    @render_widget
+    def alone():
+        return tfvis_nb.show_timeline({str(TRACE)!r})
 
 app = App(app_ui, server)
 """
@@ -116,8 +130,10 @@ def Page():
         return timeline
 
     timeline = solara.use_memo(make, [])
+    tabbed = solara.use_memo(lambda: tfvis_nb.show_dashboard({str(TRACE)!r}), [])
+    both = solara.use_memo(lambda: tfvis_nb.show_comparison({str(TRACE)!r}, {str(TRACE)!r}), [])
     solara.HTML(tag="p", unsafe_innerHTML=said, attributes={{"id": "said"}})
-    solara.Column(children=[timeline])
+    solara.Column(children=[timeline, tabbed, both])
 """
 
 
@@ -135,7 +151,7 @@ def commands() -> Path:
 
 
 def test_voila(page: Page, commands: Path, tmp_path: Path) -> None:
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL)])
+    notebook = nbformat.v4.new_notebook(cells=[*map(nbformat.v4.new_code_cell, (CELL, *TABBED))])
     nbformat.write(notebook, tmp_path / "probe.ipynb")
     command: list[str | Path] = [
         commands / "voila",
@@ -146,8 +162,10 @@ def test_voila(page: Page, commands: Path, tmp_path: Path) -> None:
         "probe.ipynb",
     ]
     with serving(command, tmp_path) as address:
-        page.goto(address)
-        dark(works(page.locator(".tfvis-nb"), page.locator(".widget-label")))
+        # Voila ends the page when all cells have run.
+        page.goto(address, timeout=SHOWN_WITHIN)
+        dark(works(page.locator(".tfvis-nb").first, page.locator(".widget-label")))
+        tabs_work(page)
 
 
 def test_marimo(page: Page, commands: Path, tmp_path: Path) -> None:
@@ -163,34 +181,23 @@ def test_marimo(page: Page, commands: Path, tmp_path: Path) -> None:
     ]
     with serving(command, tmp_path) as address:
         page.goto(address)
-        dark(works(page.locator(".tfvis-nb"), page.locator("#said")))
-
-
-def with_tabs(page: Page) -> None:
-    """Check that the tabs of a dashboard and of a comparison are computed."""
-    composed = page.locator(".tfvis-nb-composed")
-    for index, (tab, title) in enumerate((("Breakdown", "Total over steps"), ("Ops", "Differences by op"))):
-        parts = [composed.nth(index).locator(name) for name in (".tfvis-nb", ".tfvis-nb-panels")]
-        shown = Both(*parts).wait().a if index else Dashboard(*parts).wait()
-        expect(shown.tabs).not_to_have_count(1)
-        expect(shown.table(tab, title).locator("tbody tr").first).to_be_visible()
-        shown.tabs.last.click()
-        expect(shown.panels.get_by_role("progressbar")).to_have_count(0)
+        dark(works(page.locator(".tfvis-nb").first, page.locator("#said")))
 
 
 def test_tabs_in_marimo(page: Page, commands: Path, tmp_path: Path) -> None:
-    (tmp_path / "probe.py").write_text(TABBED)
+    (tmp_path / "probe.py").write_text(MARIMO_TABBED)
     options = ("--headless", "--no-token", "--port", "{port}", "probe.py")
     with serving([commands / "marimo", "run", *options], tmp_path) as address:
         page.goto(address)
-        with_tabs(page)
+        tabs_work(page)
 
 
 def test_tabs_in_shiny(page: Page, commands: Path, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(SHINY)
     with serving([commands / "shiny", "run", "--port", "{port}", "app.py"], tmp_path) as address:
         page.goto(address)
-        with_tabs(page)
+        tabs_work(page)
+        select_longest(Timeline(page.locator(".tfvis-nb").last).wait())
 
 
 def test_solara_without_the_network(page: Page, commands: Path, tmp_path: Path) -> None:
@@ -199,12 +206,13 @@ def test_solara_without_the_network(page: Page, commands: Path, tmp_path: Path) 
     with serving([commands / "solara", "run", "probe.py", *options], tmp_path) as address:
         watch = Watched(page, own=address)
         page.goto(address)
-        dark(works(page.locator(".tfvis-nb"), page.locator("#said")))
+        dark(works(page.locator(".tfvis-nb").first, page.locator("#said")))
+        tabs_work(page)
         watch.end()
 
 
-def test_panel_with_and_without_the_network(page: Page, commands: Path, tmp_path: Path) -> None:
-    (tmp_path / "probe.py").write_text(PANEL)
+def serve_anywidget(page: Page, commands: Path) -> list[str]:
+    """Answer what Panel asks a package host for; return the addresses that will have been asked for."""
     asked: list[str] = []
     anywidget = commands.parent / "share" / "jupyter" / "nbextensions" / "anywidget" / "index.js"
 
@@ -218,13 +226,27 @@ def test_panel_with_and_without_the_network(page: Page, commands: Path, tmp_path
         else:
             route.abort()
 
+    page.route(lambda url: not url.startswith(("http://127.0.0.1", "ws:")), answer)
+    return asked
+
+
+def test_panel_with_and_without_the_network(page: Page, commands: Path, tmp_path: Path) -> None:
+    (tmp_path / "probe.py").write_text(PANEL)
     with serving([commands / "panel", "serve", "probe.py", "--port", "{port}"], tmp_path, "probe") as address:
         # Offline the widget is blank, and the page in a frame works all the same.
         page.goto(address)
         framed = page.frame_locator("iframe").locator("#tfvis-root")
         expect(framed.get_by_role("region", name="Timeline")).to_have_attribute("data-drawn", "true")
         expect(page.locator(".tfvis-nb")).to_have_count(0)
-        page.route(lambda url: not url.startswith(("http://127.0.0.1", "ws:")), answer)
+        asked = serve_anywidget(page, commands)
         page.goto(address)
-        dark(works(page.locator(".tfvis-nb"), page.locator("#said")))
+        dark(works(page.locator(".tfvis-nb").first, page.locator("#said")))
         assert [url for url in asked if "/anywidget@" in url]
+
+
+def test_tabs_in_panel(page: Page, commands: Path, tmp_path: Path) -> None:
+    (tmp_path / "probe.py").write_text(PANEL_TABBED)
+    serve_anywidget(page, commands)
+    with serving([commands / "panel", "serve", "probe.py", "--port", "{port}"], tmp_path, "probe") as address:
+        page.goto(address, timeout=SHOWN_WITHIN)
+        tabs_work(page)

@@ -10,7 +10,7 @@ from tests.browser.notebook import OpenNotebook
 
 CHOSEN = """
 import ipywidgets.widgets.widget as w
-print([each.trait_values().get("_chosen") for each in w._instances.values()])
+print([each.trait_values().get("_panels__chosen") for each in w._instances.values()])
 """
 
 GATED = """

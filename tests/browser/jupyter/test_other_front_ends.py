@@ -11,7 +11,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.clicked import corner
 from tests.browser.jupyter_server import JupyterServer
 from tests.browser.notebook import READY, save
-from tests.browser.probe import ALONE, CELL, works
+from tests.browser.probe import ALONE, CELL, TABBED, tabs_work, works
 from tests.browser.timeline import Timeline, press_in_view_menu
 
 STARTED_WITHIN = 90_000
@@ -21,11 +21,12 @@ CLASSIC_READY = """() => {
 }"""
 
 
-def write(jupyter: JupyterServer, name: str, code: str = CELL) -> str:
-    """Write a notebook of the cell that is tried, and return the path in its address."""
-    cell = nbformat.v4.new_code_cell(code)
+def write(jupyter: JupyterServer, name: str, *cells: str) -> str:
+    """Write a notebook of the cells that are tried, and return the path in its address."""
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    notebook = nbformat.v4.new_notebook(cells=[cell], metadata={"kernelspec": kernel})
+    notebook = nbformat.v4.new_notebook(
+        cells=[*map(nbformat.v4.new_code_cell, cells or [CELL])], metadata={"kernelspec": kernel}
+    )
     nbformat.write(notebook, jupyter.root / name)
     return f"notebooks/{name}"
 
@@ -69,6 +70,15 @@ def keys_stay(timeline: Timeline, cells: Locator) -> None:
         for key in ("b", "d", "d", "a", "x"):
             timeline.page.keyboard.press(key)
         expect(cells).to_have_count(before)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("front_end", ["", "nbclassic/"])
+def test_dashboards_and_comparisons_work(page: Page, jupyter: JupyterServer, front_end: str) -> None:
+    name = f"tabbed{len(front_end)}.ipynb"
+    page.goto(f"{jupyter.url}/{front_end}{write(jupyter, name, *TABBED)}")
+    (run_in_classic if front_end else run_in_seven)(page, name)
+    tabs_work(page)
 
 
 @pytest.mark.thorough
