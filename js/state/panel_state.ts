@@ -19,6 +19,7 @@ interface Panels {
   statisticsBy: By;
   tableOpen: boolean;
   isDragged: boolean;
+  flowsOpen: boolean;
   menu: Menu | null;
   isAskedForNotes: boolean;
   isAskedForAnnotations: boolean;
@@ -38,6 +39,8 @@ export class PanelState extends HoverAndMarks {
   tableOpen = true;
   /** Whether a range is being dragged: a table that opens would move the lanes away. */
   isDragged = false;
+  /** Whether all selected events have arrows, those of a range as well. */
+  flowsOpen = false;
   menu: Menu | null = null;
   /** Whether the notes are to come into view, until they do. */
   isAskedForNotes = false;

@@ -12,10 +12,21 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 import tfvis_nb as tv
+from tests.browser.clicked import DRAWN
 from tests.browser.timeline import OpenExported, Timeline
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import counter_statistics
 from tfvis_nb.core.counters import build
+
+# Every arrow is a curve.
+COUNT_CURVES = """() => {
+    window.curves = 0;
+    const { bezierCurveTo } = Path2D.prototype;
+    Path2D.prototype.bezierCurveTo = function (...points) {
+        window.curves++;
+        bezierCurveTo.apply(this, points);
+    };
+}"""
 
 
 def name(what: str, text: str, pid: int) -> dict[str, Any]:
@@ -87,6 +98,21 @@ def test_a_recorded_arrow_leads_to_its_bar(timeline: Timeline) -> None:
     timeline.find("name:call0")
     timeline.link("Arrows to", "work1").click()
     expect(timeline.title).to_have_text("work1")
+
+
+def test_a_range_shows_its_arrows_on_request(timeline: Timeline) -> None:
+    page = timeline.page
+    page.evaluate(COUNT_CURVES)
+    button = timeline.details.get_by_role("button", name="Arrows", exact=True)
+    button.click()
+    expect(button).to_have_attribute("aria-pressed", "true")
+    page.wait_for_function("curves > 0")
+    button.click()
+    page.evaluate(DRAWN)
+    page.evaluate("curves = 0")
+    timeline.lanes.press("w")
+    page.evaluate(DRAWN)
+    assert page.evaluate("curves") == 0
 
 
 @pytest.mark.thorough

@@ -1,5 +1,6 @@
-/** Arrows from the producers of the selected event and to its consumers. */
+/** Arrows from the producers of the selected event and to its consumers; on request of all selected events. */
 
+import { eventsIn } from "../../model/search/range_statistics";
 import { xAt } from "../../model/viewport";
 import type { Edge } from "../../model/wire/details";
 import type { Store } from "../../state/store";
@@ -8,23 +9,30 @@ import { makePath, type Surface } from "./surface";
 
 /** More arrows than this are an unreadable knot; the panel still lists them all. */
 const MAX_ARROWS = 48;
+/** So are those of more events. */
+const MAX_EVENTS = 300;
 /** Ends this near to each other in time (CSS px) are joined from above or below. */
 const STEEP = 12;
 /** Height of a bar (CSS px). */
 const BAR = 15;
 
 export function drawArrows(surface: Surface, store: Store, tokens: Tokens): void {
-  const { details, selected } = store;
-  if (details === null || selected === null) return;
-  const strong = (edge: Edge) => edge.kind !== "data" && edge.kind !== "control";
-  const into = details.inputs(selected);
-  const outOf = details.consumers(selected);
-  for (const pass of [false, true]) {
-    for (const edge of into.slice(0, MAX_ARROWS))
-      if (strong(edge) === pass) arrow(surface, store, tokens, edge, edge.event, selected, pass);
-    for (const edge of outOf.slice(0, MAX_ARROWS))
-      if (strong(edge) === pass) arrow(surface, store, tokens, edge, selected, edge.event, pass);
+  const { details, drawn, selected, selection, range, flowsOpen } = store;
+  const isOne = !flowsOpen || !selection;
+  const one = selected === null ? [] : [selected];
+  const ids = isOne ? one : range ? eventsIn(drawn, range) : "events" in selection ? selection.events : [];
+  const flows = new Map<string, [edge: Edge, from: number, to: number]>();
+  for (const id of ids.slice(0, MAX_EVENTS)) {
+    if (!details) return;
+    for (const edge of details.inputs(id).slice(0, MAX_ARROWS))
+      flows.set(`${edge.event} ${id} ${edge.kind}`, [edge, edge.event, id]);
+    for (const edge of details.consumers(id).slice(0, MAX_ARROWS))
+      flows.set(`${id} ${edge.event} ${edge.kind}`, [edge, id, edge.event]);
   }
+  const strong = ({ kind }: Edge) => kind !== "data" && kind !== "control";
+  for (const pass of [false, true])
+    for (const [edge, from, to] of flows.values())
+      if (strong(edge) === pass) arrow(surface, store, tokens, edge, from, to, pass);
 }
 
 function arrow(

@@ -55,7 +55,7 @@ export class Frame {
     const redraw = (topics: Topic[], parts: Partial<Stale>) => store.on(topics, () => this.request(parts));
     redraw(["viewport", "paint"], { bars: true });
     redraw(["layout"], { bars: true, minimap: true });
-    redraw(["selection", "annotations", "hover", "details", "search"], {});
+    redraw(["selection", "annotations", "hover", "details", "search", "panel"], {});
     store.signal.addEventListener("abort", () => cancelAnimationFrame(this.#request));
   }
 

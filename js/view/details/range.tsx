@@ -42,6 +42,9 @@ export function SeveralDetails({
   return (
     <>
       <PanelHeader store={store} title={`${formatCount(events.length)} events selected`} />
+      <div class="below-title">
+        <FlowsButton store={store} />
+      </div>
       <EventTable
         store={store}
         title="Selected events"
@@ -55,6 +58,22 @@ export function SeveralDetails({
         visit={(id) => actions.visit(id)}
       />
     </>
+  );
+}
+
+/** Draws or hides the arrows of all selected events; those of a range in the kernel are not known. */
+function FlowsButton({ store }: { store: Store }) {
+  const { flowsOpen, remote, range, details } = store;
+  if (!details || (remote && range)) return null;
+  return (
+    <button
+      type="button"
+      aria-pressed={flowsOpen}
+      title="From and to all of these events, or the first 300"
+      onClick={() => store.setPanel({ flowsOpen: !flowsOpen })}
+    >
+      Arrows
+    </button>
   );
 }
 
@@ -87,6 +106,7 @@ export function RangeDetails({ store, actions, range }: { store: Store; actions:
       <div class="below-title">
         <span class="buttons">
           <AnnotateButton actions={actions} />
+          <FlowsButton store={store} />
           {answer?.count !== 0 && (
             <button
               type="button"
