@@ -46,6 +46,22 @@ def test_both_begin_at_the_left_and_show_the_longer_one(shown: Both) -> None:
     assert texts[0].split("\n")[1] != texts[1].split("\n")[1]
 
 
+def test_a_comparison_opens_on_all_of_both(exported: OpenExported, tmp_path: Path) -> None:
+    # The typical steps of A are later than all of B.
+    slow, fast = (
+        events.build({"start_ns": starts, "duration_ns": lengths, "step": range(4), "kind": ["op"] * 4})
+        for starts, lengths in (
+            ([0, 10**9, 11 * 10**8, 12 * 10**8], [10**9, *[10**8] * 3]),
+            (range(4), [1] * 4),
+        )
+    )
+    page = tfvis_nb.show_comparison(tfvis_nb.Trace(slow), tfvis_nb.Trace(fast)).to_html(
+        tmp_path / "page.html"
+    )
+    start, end = on_page(exported, page).wait().same()
+    assert (start <= 0, end >= 1300) == (True, True)
+
+
 @pytest.mark.thorough
 def test_both_share_what_stands_around_them_and_all_is_in_sight(shown: Both) -> None:
     headline, *_ = tfvis_nb.show_comparison(OLD, NEW).headline.split(". ")
