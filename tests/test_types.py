@@ -46,6 +46,10 @@ def test_step(tfvis_trace: TraceFixture) -> None:
     with tfvis_trace("a.pb", mode="session", sampling=False):
         pass
     tfvis_trace.check(retraces=0, step_ms="12ms", against=t)
+tv.analysis.flame_graph(t, by="stack", side="host", steps=[1])
+tv.show_comparison(t, t).differences(by="line")
+tv.show_fleet("logs", since=("day1", 4)).to_html(timelines=2)
+findings: FindingsTable = t.findings
 """
 
 _WRONG = """
@@ -86,6 +90,14 @@ tv.Timeline.from_pickle("step.pickle", horovd=True)
 tfvis_trace(levle="full")
 tfvis_trace(level="half")
 tfvis_trace.check(launchs=500)
+tv.analysis.op_statistics(t, by="colour")
+tv.analysis.flame_graph(t, side="gpu")
+tv.analysis.roofline(t, by="opp")
+tv.analysis.transfer_matrix(t, between="lane")
+tv.show_comparison(t, t).differences(by="lane")
+tv.show_fleet("logs", sinse=3)
+tv.show_fleet("logs").to_html(timelnes=2)
+t.findings.colour()
 """
 
 
@@ -169,6 +181,17 @@ def test_named_options_are_those_of_the_original() -> None:
     recorded = inspect.signature(tv.trace).parameters.keys() - {"path"}
     assert set(RecordingOptions.__annotations__) == recorded
     assert set(Limits.__annotations__) == set(METRICS)
+
+
+# Texts that users choose freely, or that name a column of their data.
+_FREE_TEXTS = {"metric", "title", "lane_filter", "server_ip"}
+
+
+def test_choices_of_public_functions_are_literals() -> None:
+    for name, function in _public_functions().items():
+        for one in inspect.signature(function).parameters.values():
+            if isinstance(one.default, str) and one.name not in _FREE_TEXTS:
+                assert one.annotation not in (str, "str"), (name, one)
 
 
 def test_public_names_are_spelled_one_way() -> None:

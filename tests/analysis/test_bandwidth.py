@@ -15,13 +15,13 @@ from tests.support.moved_rows import ROWS, Row, moves, trace_of
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import why_not
-from tfvis_nb.analysis.communication.bandwidth import CHANNELS, bandwidth, binned_bandwidth
+from tfvis_nb.analysis.communication.bandwidth import CHANNELS, Channel, bandwidth, binned_bandwidth
 from tfvis_nb.core.devices import task_of
 
 Moment = tuple[str, int]
 
 
-def moments(trace: Trace, by: str) -> dict[Moment, tuple[int, Fraction]]:
+def moments(trace: Trace, by: Channel) -> dict[Moment, tuple[int, Fraction]]:
     """Return for each channel and nanosecond how many things move, and how many bytes."""
     found: dict[Moment, tuple[int, Fraction]] = {}
     for row in moves(trace):
@@ -48,7 +48,7 @@ def told(table: pd.DataFrame) -> dict[Moment, tuple[int, float]]:
 
 
 @given(ROWS, st.sampled_from(CHANNELS))
-def test_every_moment(rows: list[Row], by: str) -> None:
+def test_every_moment(rows: list[Row], by: Channel) -> None:
     trace = trace_of(rows)
     table = bandwidth(trace, by)
     expected, found = moments(trace, by), told(table)
@@ -63,7 +63,7 @@ def test_every_moment(rows: list[Row], by: str) -> None:
 
 
 @given(ROWS, st.sampled_from(CHANNELS), st.integers(1, 25))
-def test_every_bin(rows: list[Row], by: str, bin_ns: int) -> None:
+def test_every_bin(rows: list[Row], by: Channel, bin_ns: int) -> None:
     trace = trace_of(rows)
     origin = int(trace.events["start_ns"].iloc[0])
     expected: dict[Moment, list[Fraction]] = {}
@@ -112,7 +112,7 @@ def test_wrong_arguments() -> None:
     columns = {"start_ns": [0], "duration_ns": [10**9], "kind": ["memcpy"], "bytes": [8]}
     trace = Trace(events.build(columns))
     with raises_id(ValueError, "not_one_of", choices="direction, device, task"):
-        bandwidth(trace, "op")
+        bandwidth(trace, "op")  # type: ignore[arg-type]
     with raises_id(ValueError, "bin_not_positive"):
         binned_bandwidth(trace, 0)
     with raises_id(ValueError, "too_many_bins", bins=1_000_000_000):

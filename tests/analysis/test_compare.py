@@ -18,7 +18,7 @@ from tfvis_nb.analysis import compare, compare_activities, why_not
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.analysis.steps.difference_text import bounds_text
-from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, op_statistics
+from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, Grouping, op_statistics
 from tfvis_nb.texts import Text
 
 CPU, GPU = "/device:CPU:0", "/device:GPU:0"
@@ -45,7 +45,7 @@ def trace_of(rows: list[dict[str, Any]]) -> Trace:
     return Trace(events.order(events.build(columns, rows=len(rows)))[0])
 
 
-def side(trace: Trace, by: str, of: list[int] | None) -> dict[tuple[str, str, str], dict[str, Any]]:
+def side(trace: Trace, by: Grouping, of: list[int] | None) -> dict[tuple[str, str, str], dict[str, Any]]:
     rows: list[dict[Any, Any]] = op_statistics(trace, by, of).to_dict("records")
     return {(row[by], row["kind"], row["side"]): row for row in rows}
 
@@ -55,7 +55,7 @@ def known(value: Any) -> Any:
 
 
 @given(ROWS, ROWS, st.sampled_from(GROUPINGS))
-def test_every_row(rows_a: list[dict[str, Any]], rows_b: list[dict[str, Any]], by: str) -> None:
+def test_every_row(rows_a: list[dict[str, Any]], rows_b: list[dict[str, Any]], by: Grouping) -> None:
     a, b = trace_of(rows_a), trace_of(rows_b)
     table = compare(a, b, by)
     assert bool(why_not(table)) == (not rows_a and not rows_b)
@@ -259,7 +259,7 @@ def test_the_headline_names_the_sides_and_the_change() -> None:
 def test_wrong_arguments() -> None:
     trace = Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]}))
     with raises_id(ValueError, "not_one_of", choices="op, name, scope, device, layer, line"):
-        compare(trace, trace, "lane")
+        compare(trace, trace, "lane")  # type: ignore[arg-type]
     with raises_id(ValueError, "no_step", step=4):
         compare(trace, trace, steps=(0, 4))
     with raises_id(ValueError, "no_step", step=5):

@@ -18,7 +18,7 @@ from tfvis_nb.analysis import compare, compare_activities, layers, source_lines,
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.compared_steps import compared_steps
 from tfvis_nb.analysis.steps.difference import difference, differences, false_discovery_rates, typical
-from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, op_statistics
+from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, Grouping, op_statistics
 from tfvis_nb.core.stacks import Frame, StackBuilder
 
 STEPS = 60
@@ -70,7 +70,7 @@ def some_steps(seed: int) -> Trace:
 
 
 @pytest.mark.parametrize("by", GROUPINGS)
-def test_every_row_step_by_step(by: str) -> None:
+def test_every_row_step_by_step(by: Grouping) -> None:
     sides = [compared_steps(some_steps(seed)) for seed in (1, 2)]
     table = compare(sides[0].trace, sides[1].trace, by)
     keys = list(zip(table[by], table["kind"], table["side"], strict=True))

@@ -14,7 +14,7 @@ from tests.real_traces import DATA, real_trace
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import flame_graph, op_statistics, scope_tree, why_not
-from tfvis_nb.analysis.steps.flame_graph import FRAMES, SIDES
+from tfvis_nb.analysis.steps.flame_graph import FRAMES, SIDES, Frames, Place
 from tfvis_nb.analysis.steps.frames import NO_LAYER
 from tfvis_nb.core.stacks import Frame, StackBuilder
 
@@ -114,7 +114,7 @@ def test_stacks_against_each_event_alone(rows: list[tuple[list[Frame], int, str]
 @pytest.mark.parametrize("side", SIDES)
 @pytest.mark.parametrize("by", FRAMES)
 @pytest.mark.parametrize("name", ["gpu_tf221_dist.pb.xz", "gpu_tf218_function.xplane.pb.xz"])
-def test_totals_are_those_of_other_tables(name: str, by: str, side: str) -> None:
+def test_totals_are_those_of_other_tables(name: str, by: Frames, side: Place) -> None:
     trace = real_trace(DATA / name)
     tree = flame_graph(trace, by, side)
     lacks = {"stack": "no_stacks"} | ({"layer": "no_scopes"} if "function" in name else {})
@@ -171,9 +171,9 @@ def test_calls_within_calls_within_calls_stay_within_bounds() -> None:
 def test_rejected_arguments_and_unavailable_cases() -> None:
     trace = Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["host"]}))
     with raises_id(ValueError, "not_one_of", by="lane"):
-        flame_graph(trace, "lane")
+        flame_graph(trace, "lane")  # type: ignore[arg-type]
     with raises_id(ValueError, "not_one_of", by="network"):
-        flame_graph(trace, side="network")
+        flame_graph(trace, side="network")  # type: ignore[arg-type]
     with raises_id(ValueError, "no_step", step=7):
         flame_graph(trace, steps=[7])
     nothing = flame_graph(trace)

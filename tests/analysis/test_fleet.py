@@ -320,7 +320,7 @@ def test_mistakes_are_named() -> None:
     wrong: list[tuple[Callable[[], object], type[Exception], str]] = [
         (lambda: fleet_heat_map(FLEET, "duration"), ValueError, "no_fleet_metric"),
         (lambda: fleet_heat_map(FLEET.drop(columns="step")), TypeError, "no_fleet_table"),
-        (lambda: fleet_drift(FLEET, by="day"), ValueError, "no_drift_by"),
+        (lambda: fleet_drift(FLEET, by="day"), ValueError, "no_drift_by"),  # type: ignore[arg-type]
         (lambda: slower_ops(table.assign(run=["a", "b"] * 4), 1), ValueError, "step_of_runs"),
     ]
     for call, error, text in wrong:

@@ -142,7 +142,7 @@ def test_tensors_of_a_small_step(data: Path) -> None:
     by_op = memory_breakdown(trace, "op")[["op", "bytes", "count"]].astype(object)
     assert by_op.to_numpy().tolist() == [["_MklMatMul", 1327104, 2], ["Mean", 4, 1]]
     with raises_id(ValueError, "no_such_grouping", by="ops", hint="; did you mean 'op'?"):
-        memory_breakdown(trace, "ops")
+        memory_breakdown(trace, "ops")  # type: ignore[arg-type]
 
 
 def test_a_step_without_records_is_unavailable(data: Path) -> None:

@@ -18,7 +18,7 @@ from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times
 from tfvis_nb.analysis.steps.distributions import BINS, histograms
-from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, op_statistics
+from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, Grouping, op_statistics
 
 TASK = "/job:worker/replica:0/task:0"
 CPU, GPU = f"{TASK}/device:CPU:0", f"{TASK}/device:GPU:0"
@@ -82,7 +82,7 @@ def nearest_rank(durations: list[int], percent: int) -> int:
 
 
 @given(ROWS, st.sampled_from(GROUPINGS))
-def test_every_row_of_the_table(rows: list[Row], by: str) -> None:
+def test_every_row_of_the_table(rows: list[Row], by: Grouping) -> None:
     trace = trace_of(rows)
     frame = trace.events
     expected: dict[tuple[str, str, str], list[int]] = {}
@@ -116,7 +116,9 @@ def test_every_row_of_the_table(rows: list[Row], by: str) -> None:
 
 
 @given(ROWS, st.sampled_from(GROUPINGS), st.integers(1, 10**6))
-def test_histograms_hold_every_event_in_the_bin_of_its_length(rows: list[Row], by: str, factor: int) -> None:
+def test_histograms_hold_every_event_in_the_bin_of_its_length(
+    rows: list[Row], by: Grouping, factor: int
+) -> None:
     trace = trace_of([(row[0] * factor, row[1] * factor, *row[2:]) for row in rows])
     table, frame = op_statistics(trace, by), trace.events
     seen = []
@@ -208,7 +210,7 @@ def test_repeated_rows_of_host_threads_have_no_share(data: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["gpu_tf221_mixed.pb.xz", "gpu_tf218_function.xplane.pb.xz", "kineto_rank0.json.xz"]
 )
-def test_nothing_is_lost_on_real_traces(name: str, by: str) -> None:
+def test_nothing_is_lost_on_real_traces(name: str, by: Grouping) -> None:
     trace = real_trace(DATA / name)
     table = op_statistics(trace, by)
     assert table["count"].sum() == len(trace.events)
@@ -225,7 +227,7 @@ def test_a_launched_kernel_is_not_added_to_its_op(data: Path) -> None:
 def test_rejected_arguments() -> None:
     trace = trace_of([(0, 1, 0, 0, 0, 0)])
     with raises_id(ValueError, "not_one_of", by="lane"):
-        op_statistics(trace, "lane")
+        op_statistics(trace, "lane")  # type: ignore[arg-type]
     with raises_id(ValueError, "no_step", step=7):
         op_statistics(trace, steps=[0, 7])
 

@@ -14,7 +14,7 @@ from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import hlo_ops, roofline, why_not
 from tfvis_nb.analysis.hardware.peak_rates import PER_CYCLE, peak_rate, type_of
-from tfvis_nb.analysis.hardware.roofline import BY
+from tfvis_nb.analysis.hardware.roofline import BY, By
 from tfvis_nb.core.metadata import table_of
 from tfvis_nb.display.tabs import kernels
 
@@ -73,7 +73,7 @@ def test_unknown_rows_are_omitted() -> None:
 
 
 @pytest.mark.parametrize("by", [by for by in BY if by not in ("name", "op", "kernel")])
-def test_groups_add_up(by: str, data: Path) -> None:
+def test_groups_add_up(by: By, data: Path) -> None:
     trace = real_trace(data / "cpu_jax.xplane.pb")
     each, grouped = (
         roofline(trace, peak_flops=1e11, memory_bandwidth=1e10),
@@ -100,7 +100,7 @@ def test_rates_of_a_device_that_is_not_known_are_asked_for(data: Path) -> None:
         with raises_id(ValueError, "rate_not_positive"):
             roofline(trace, peak_flops=odd)
     with raises_id(ValueError, "not_one_of"):
-        roofline(trace, "line")
+        roofline(trace, "line")  # type: ignore[arg-type]
 
 
 def test_one_highest_rate_for_each_type() -> None:
@@ -126,7 +126,7 @@ def test_a_trace_without_compiled_programs_says_so(data: Path) -> None:
 
 
 @pytest.mark.parametrize("by", ["op", "kernel", "layer", "step"])
-def test_the_work_of_ops_counts_once(by: str, data: Path) -> None:
+def test_the_work_of_ops_counts_once(by: By, data: Path) -> None:
     trace = real_trace(data / "gpu_tf221_mlp.pb.xz")
     each, grouped = trace.roofline, roofline(trace, by)
     for name in ("self_ns", "flops", "bytes"):

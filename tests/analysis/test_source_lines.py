@@ -8,6 +8,8 @@ import pytest
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import flame_graph, op_statistics, source_lines, why_not
+from tfvis_nb.analysis.source.source_lines import Frames
+from tfvis_nb.analysis.steps.flame_graph import Place
 from tfvis_nb.core.stacks import PHASES, Frame, StackBuilder
 from tfvis_nb.events import KINDS
 
@@ -48,7 +50,7 @@ def made(seed: int, count: int = 200) -> Trace:
 @pytest.mark.parametrize("frames", ["own", "all"])
 @pytest.mark.parametrize("steps", [None, [0, 2]])
 @pytest.mark.parametrize("seed", range(5))
-def test_times_add_up_to_those_of_the_ops(seed: int, steps: list[int] | None, frames: str) -> None:
+def test_times_add_up_to_those_of_the_ops(seed: int, steps: list[int] | None, frames: Frames) -> None:
     trace = made(seed)
     lines, ops = source_lines(trace, frames, steps), op_statistics(trace, steps=steps)
     for side in SIDES:
@@ -86,7 +88,7 @@ def test_rows_are_lines_and_phases_or_reasons() -> None:
 
 
 @pytest.mark.parametrize("side", ["device", "host"])
-def test_the_flame_graph_gives_the_same_reasons(side: str) -> None:
+def test_the_flame_graph_gives_the_same_reasons(side: Place) -> None:
     trace = made(3)
     lines, tree = source_lines(trace), flame_graph(trace, "stack", side)
     lost = lines[(lines["line"].isna()) & (lines[f"{side}_ns"] > 0)]
@@ -140,4 +142,4 @@ def test_what_cannot_be_said() -> None:
     assert why_not(trace.source_lines).id == "no_stacks"
     assert why_not(source_lines(Trace(table.iloc[:0]))).id == "no_events"
     with raises_id(ValueError, "not_one_of"):
-        source_lines(trace, "mine")
+        source_lines(trace, "mine")  # type: ignore[arg-type]

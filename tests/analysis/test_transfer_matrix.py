@@ -15,11 +15,11 @@ from tests.support.moved_rows import ROWS, Row, moves, trace_of
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import why_not
-from tfvis_nb.analysis.communication.transfer_matrix import ENDS, transfer_matrix
+from tfvis_nb.analysis.communication.transfer_matrix import ENDS, End, transfer_matrix
 from tfvis_nb.core.devices import task_of
 
 
-def added_up(trace: Trace, between: str) -> dict[tuple[str, str, str], dict[str, Any]]:
+def added_up(trace: Trace, between: End) -> dict[tuple[str, str, str], dict[str, Any]]:
     """Return the figures of each cell, counted one by one, and time moment by moment."""
     cells: dict[tuple[str, str, str], list[Row]] = {}
     for row in moves(trace):
@@ -70,7 +70,7 @@ def told(table: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Any]]:
 
 
 @given(ROWS, st.sampled_from(ENDS))
-def test_every_cell(rows: list[Row], between: str) -> None:
+def test_every_cell(rows: list[Row], between: End) -> None:
     trace = trace_of(rows)
     table = transfer_matrix(trace, between)
     expected = added_up(trace, between)
@@ -138,7 +138,7 @@ def test_unknown_values_are_not_zero() -> None:
 def test_wrong_arguments() -> None:
     trace = Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["memcpy"]}))
     with raises_id(ValueError, "ends_not_one_of", choices="device, task"):
-        transfer_matrix(trace, "lane")
+        transfer_matrix(trace, "lane")  # type: ignore[arg-type]
     with raises_id(ValueError, "no_step", step=7):
         transfer_matrix(trace, steps=[7])
     nothing = transfer_matrix(Trace(events.build({}, rows=0)))

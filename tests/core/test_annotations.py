@@ -171,7 +171,7 @@ def test_whoever_watches_hears_of_each_change() -> None:
 
     trace = tv.Trace(table())
     watcher = Watcher()
-    trace.watch_annotations(watcher, Watcher.look)
+    trace._watch_annotations(watcher, Watcher.look)
     trace.annotations = [{"event": np.int64(0), "name": "x"}]
     trace.annotations = None
     assert watcher.seen == [1, 0]

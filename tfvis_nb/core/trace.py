@@ -174,14 +174,14 @@ class Trace(TraceTables, HtmlExport, PictureExport):
             if (alive := watcher()) is not None:
                 changed(alive)
 
-    def annotate_by_hand(self, values: Any) -> None:
+    def _annotate_by_hand(self, values: Any) -> None:
         """Set `annotations` as changed in a timeline; those that differ count as made by hand."""
         before = {row["id"]: row for row in annotation_table.to_json(self._annotations)}
         self.annotations = values
         after = annotation_table.to_json(self._annotations)
         self._by_hand |= {row["id"] for row in after if before.get(row["id"]) != row}
 
-    def take_over_annotations(self, other: Trace) -> list[str]:
+    def _take_over_annotations(self, other: Trace) -> list[str]:
         """Add the annotations that were made by hand on another reading of this trace.
 
         Code that runs again sets its own again. Returns the names of those that do not fit.
@@ -195,11 +195,11 @@ class Trace(TraceTables, HtmlExport, PictureExport):
             ids = {row["id"] for row in fitting}
             kept = [row for row in annotation_table.to_json(self._annotations) if row["id"] not in ids]
             room = annotation_table.MOST - len(kept)
-            self.annotate_by_hand([*kept, *fitting[:room]])
+            self._annotate_by_hand([*kept, *fitting[:room]])
             others += fitting[room:]
         return [row["name"] for row in others]
 
-    def watch_annotations(self, watcher: Any, changed: Callable[[Any], object]) -> None:
+    def _watch_annotations(self, watcher: Any, changed: Callable[[Any], object]) -> None:
         """Call ``changed(watcher)`` whenever `annotations` is set, as long as `watcher` exists."""
         alive = [each for each in _WATCHERS.get(self, []) if each[0]() is not None]
         _WATCHERS[self] = [*alive, (weakref.ref(watcher), changed)]

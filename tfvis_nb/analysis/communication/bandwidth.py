@@ -1,6 +1,6 @@
 """Bandwidth over time, of the network and between hosts and devices."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -12,7 +12,8 @@ from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
-CHANNELS = ("direction", "device", "task")
+Channel = Literal["direction", "device", "task"]
+CHANNELS = get_args(Channel)
 """The groups of `bandwidth`."""
 
 FIGURES: dict[str, str] = {
@@ -34,7 +35,7 @@ _BINS = _NAMES | _TIMES | {"busy_ns": "int64", "bytes": "float64", "bandwidth": 
 
 
 @validate_input
-def bandwidth(trace: Trace, by: str = "direction") -> pd.DataFrame:
+def bandwidth(trace: Trace, by: Channel = "direction") -> pd.DataFrame:
     """Return the bandwidth in bytes per second, as a step function of time.
 
     The bytes of a tensor or copy are spread evenly over the time it moves, without its wait (see
@@ -89,7 +90,7 @@ def bandwidth(trace: Trace, by: str = "direction") -> pd.DataFrame:
 
 
 @validate_input
-def binned_bandwidth(trace: Trace, bin_ns: int, by: str = "direction") -> pd.DataFrame:
+def binned_bandwidth(trace: Trace, bin_ns: int, by: Channel = "direction") -> pd.DataFrame:
     """Return how many bytes moved in each bin of time.
 
     Parameters
@@ -157,7 +158,7 @@ class _Moved(NamedTuple):
     channels: list[str]
 
 
-def _moved(trace: Trace, by: str) -> _Moved:
+def _moved(trace: Trace, by: Channel) -> _Moved:
     """Return tensors and copies that have a size and a duration."""
     if by not in CHANNELS:
         raise ValueError(Text("not_one_of", choices=", ".join(CHANNELS), by=by))

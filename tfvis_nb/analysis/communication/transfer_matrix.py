@@ -1,6 +1,7 @@
 """Bytes, waits and transfer times between each pair of devices or tasks."""
 
 from collections.abc import Collection
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -14,7 +15,8 @@ from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
-ENDS = ("device", "task")
+End = Literal["device", "task"]
+ENDS = get_args(End)
 """Values of `between` for `transfer_matrix`."""
 
 _TICTAC = "TicTac's rule (TicTac, MLSys 2019, oracle.py)"
@@ -54,7 +56,7 @@ _COLUMNS = {
 
 @validate_input
 def transfer_matrix(
-    trace: Trace, between: str = "device", steps: Collection[int] | None = None
+    trace: Trace, between: End = "device", steps: Collection[int] | None = None
 ) -> pd.DataFrame:
     """Add up transfers and copies by source and destination.
 
@@ -139,7 +141,7 @@ def transfer_matrix(
     return cells.loc[order, list(_COLUMNS)].reset_index(drop=True)
 
 
-def _cells(moved: pd.DataFrame, between: str) -> tuple[pd.DataFrame, np.ndarray]:
+def _cells(moved: pd.DataFrame, between: End) -> tuple[pd.DataFrame, np.ndarray]:
     """Return kind, source and destination of each non-empty cell, and the cell of each row."""
     names: dict[str, int] = {"": 0}
     ends = []

@@ -1,6 +1,6 @@
 """Detect steps that get slower over days, by task and activity."""
 
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -32,7 +32,8 @@ FIGURES: dict[str, str] = {
 
 UNITS = ("D", "h", "m", "s")
 """Periods, as numpy units."""
-BY = ("period", "task", "metric")
+By = Literal["period", "task", "metric"]
+BY = get_args(By)
 _COLUMNS = {
     "steps": "int64",
     "typical": "float64",
@@ -50,7 +51,7 @@ class _Periods(NamedTuple):
 
 
 @only_known_options
-def fleet_drift(steps: pd.DataFrame, metric: str = DURATION, by: str = "period") -> pd.DataFrame:
+def fleet_drift(steps: pd.DataFrame, metric: str = DURATION, by: By = "period") -> pd.DataFrame:
     """Return whether steps have become longer, by more than chance.
 
     Parameters

@@ -1,5 +1,7 @@
 """The roofline model: how close ops and instructions come to the limits of their device."""
 
+from typing import Literal
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -16,7 +18,8 @@ from tfvis_nb.core.stacks import PHASES
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
-BY: dict[str, tuple[str, ...]] = {
+By = Literal["hlo_op", "category", "op_name", "source", "program", "name", "op", "kernel", "layer", "step"]
+BY: dict[By, tuple[str, ...]] = {
     "hlo_op": ("program", "hlo_op"),
     "category": ("category",),
     "op_name": ("op_name",),
@@ -77,7 +80,7 @@ _COLUMNS = {
 @validate_input
 def roofline(
     trace: Trace,
-    by: str | None = None,
+    by: By | None = None,
     *,
     peak_flops: float | None = None,
     memory_bandwidth: float | None = None,
@@ -172,7 +175,7 @@ def _instructions(trace: Trace) -> tuple[pd.DataFrame, Text]:
     return table, why_not(ops) or Text("no_hlo_costs")
 
 
-def _events(trace: Trace, by: str) -> tuple[pd.DataFrame, Text]:
+def _events(trace: Trace, by: By) -> tuple[pd.DataFrame, Text]:
     """Return the events with known work and their groups, the longest first."""
     table = of_ops(trace) if by in _OF_OPS else work(trace)
     reason = Text("no_op_costs") if table.empty else Text("no_kernels")

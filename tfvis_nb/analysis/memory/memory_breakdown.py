@@ -1,5 +1,7 @@
 """The buffers in an allocator's memory, at its peak or at any other time."""
 
+from typing import Literal, get_args
+
 import pandas as pd
 
 from tfvis_nb import events as event_table
@@ -20,7 +22,8 @@ FIGURES: dict[str, str] = {
     **ORIGINS,
 }
 
-BY = ("op", "scope", "name", "layer", "line")
+By = Literal["op", "scope", "name", "layer", "line"]
+BY = get_args(By)
 """Groupings of buffers: by the type or scope of the op that allocated them, by tensor, or by the op's layer
 or line of code."""
 
@@ -35,7 +38,7 @@ _COLUMNS = {
 
 
 @validate_input
-def memory_breakdown(trace: Trace, by: str = "op") -> pd.DataFrame:
+def memory_breakdown(trace: Trace, by: By = "op") -> pd.DataFrame:
     """Return the uses of memory at the peak of each allocator in each step.
 
     Parameters

@@ -1,6 +1,7 @@
 """Time by line of the user's code, on devices, the host and the network."""
 
 from collections.abc import Collection
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -19,7 +20,8 @@ from tfvis_nb.core.stacks import PHASE, StackTable, event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
-FRAMES = ("own", "all")
+Frames = Literal["own", "all"]
+FRAMES = get_args(Frames)
 """The frames of a stack that can count in `source_lines`."""
 
 FIGURES: dict[str, str] = {
@@ -58,7 +60,7 @@ _SUMS = (*(f"{side}_ns" for side in _SIDES), "copy_bytes", "output_bytes", "even
 
 
 @validate_input
-def source_lines(trace: Trace, frames: str = "own", steps: Collection[int] | None = None) -> pd.DataFrame:
+def source_lines(trace: Trace, frames: Frames = "own", steps: Collection[int] | None = None) -> pd.DataFrame:
     """Add up the events of a trace by the line of code that made them.
 
     Parameters

@@ -1,5 +1,7 @@
 """Compare two traces, or two steps of one: which parts take longer, and by how much."""
 
+from typing import Literal, get_args
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -25,9 +27,9 @@ from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
-GROUPINGS = ("op", "name", "scope", "device", "layer", "line")
+Grouping = Literal["op", "name", "scope", "device", "layer", "line"]
+GROUPINGS = get_args(Grouping)
 """The groupings of `compare`."""
-_BY_NUMBER = frozenset(("layer", "line"))
 CHANGES = ("added", "removed", "longer", "shorter", "same")
 
 FIGURES: dict[str, str] = {
@@ -95,7 +97,7 @@ _COLUMNS = {
 
 
 @validate_input
-def compare(a: Side, b: Side, by: str = "op", steps: tuple[Steps, Steps] = (None, None)) -> pd.DataFrame:
+def compare(a: Side, b: Side, by: Grouping = "op", steps: tuple[Steps, Steps] = (None, None)) -> pd.DataFrame:
     """Return times in two traces and their differences, the largest first.
 
     Parameters
@@ -161,7 +163,7 @@ def compare(a: Side, b: Side, by: str = "op", steps: tuple[Steps, Steps] = (None
         by,
         [
             group_statistics(side.trace, by, own, found)
-            if by in _BY_NUMBER
+            if by == "layer" or by == "line"  # noqa: PLR1714 - which mypy understands
             else op_statistics(side.trace, by, side.numbers)
             for side, own, found in zip(sides, rows, grouped, strict=True)
         ],

@@ -1,6 +1,7 @@
 """Self time as a tree: by name scope, layer, line of code, or nested calls on a thread."""
 
 from collections.abc import Collection
+from typing import Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -17,9 +18,11 @@ from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
-FRAMES = ("scope", "layer", "stack", "thread")
+Frames = Literal["scope", "layer", "stack", "thread"]
+FRAMES = get_args(Frames)
 """Kinds of frames of a flame graph."""
-SIDES = ("device", "host")
+Place = Literal["device", "host"]
+SIDES = get_args(Place)
 """The sides whose time a flame graph can show."""
 
 FIGURES: dict[str, str] = {
@@ -37,7 +40,7 @@ _COLUMNS = {"frame": "str", "parent": "int64", "depth": "int64"} | {
 
 @validate_input
 def flame_graph(
-    trace: Trace, by: str = "scope", side: str = "device", steps: Collection[int] | None = None
+    trace: Trace, by: Frames = "scope", side: Place = "device", steps: Collection[int] | None = None
 ) -> pd.DataFrame:
     """Return self time as a tree of frames: name scopes, layers, lines of code, or calls on threads.
 

@@ -1,7 +1,7 @@
 """Runs and times of each op, on devices and on the host."""
 
 from collections.abc import Collection, Iterable
-from typing import NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
 import pandas as pd
@@ -18,7 +18,8 @@ from tfvis_nb.core.categories import map_categories
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
-GROUPINGS = ("op", "name", "scope", "device")
+Grouping = Literal["op", "name", "scope", "device"]
+GROUPINGS = get_args(Grouping)
 """The groupings of `op_statistics`."""
 
 _XPROF = "XProf's framework op statistics"
@@ -71,7 +72,7 @@ class Groups(NamedTuple):
 
 
 @validate_input
-def op_statistics(trace: Trace, by: str = "op", steps: Collection[int] | None = None) -> pd.DataFrame:
+def op_statistics(trace: Trace, by: Grouping = "op", steps: Collection[int] | None = None) -> pd.DataFrame:
     """Add up the events of a trace by op type, node, name scope or device.
 
     Parameters

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import traitlets
 
-from tfvis_nb.analysis.steps.compare import compare
+from tfvis_nb.analysis.steps.compare import Grouping, compare
 from tfvis_nb.analysis.steps.compared_steps import ComparedSteps, Side, compared_steps
 from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.anonymizing.anonymized import anonymized
@@ -141,7 +141,7 @@ class Comparison(HtmlExport, ComposedWidget):
         return " ".join(self._headline)
 
     @only_known_options
-    def differences(self, by: str = "op") -> pd.DataFrame:
+    def differences(self, by: Grouping = "op") -> pd.DataFrame:
         """Return the parts that took longer in the lower one; see `tfvis_nb.analysis.compare`.
 
         Parameters

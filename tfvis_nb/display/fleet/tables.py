@@ -193,7 +193,7 @@ def drift_blocks(cells: Cells) -> list[dict[str, Any]]:
     ]
 
 
-def _drift(cells: Cells, by: str) -> pd.DataFrame:
+def _drift(cells: Cells, by: drift.By) -> pd.DataFrame:
     """Return `fleet_drift` within each run that lasts several periods; of all runs together if none does."""
     steps = cells.grid.table
     whole = drift.fleet_drift(steps, by=by)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from statistics import median_low
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import pandas as pd
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from tfvis_nb.display.shaping.side import Compared
 
-PARTS = {
+PARTS: dict[str, compare.Grouping | Literal[""]] = {
     "Activities": "",
     "Ops": "op",
     "Nodes": "name",
@@ -71,7 +71,7 @@ def tab(a: Compared, b: Compared, name: str) -> dict[str, Any]:
     return {"tab": "Ops" if by else name, "title": name, "blocks": blocks}
 
 
-def _differences(a: Compared, b: Compared, by: str) -> dict[str, Any]:
+def _differences(a: Compared, b: Compared, by: compare.Grouping) -> dict[str, Any]:
     found = compare.compare(a.steps, b.steps, by)
     several = found.attrs.get("steps", (1, 1)) != (1, 1)
     shown = [

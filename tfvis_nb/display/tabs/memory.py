@@ -28,7 +28,7 @@ _ALLOCATOR = TableColumn(
     f"The allocator of a GPU or of the host. (estimated): {tensor_lifetimes.FIGURES['estimated']}",
 )
 
-_ORIGINS = (("layer", "Layer"), ("line", "Line"))
+_ORIGINS: tuple[tuple[memory_breakdown.By, str], ...] = (("layer", "Layer"), ("line", "Line"))
 _MOST_LIVE = 20
 _ASKED = (
     TableColumn("node", "Node", "name", "The node that asked for memory; empty for an eager op."),
@@ -162,7 +162,7 @@ def _peaks(trace: Trace) -> dict[str, Any]:
     return block
 
 
-def _use(trace: Trace, by: str, column: TableColumn) -> dict[str, Any]:
+def _use(trace: Trace, by: memory_breakdown.By, column: TableColumn) -> dict[str, Any]:
     """Return the use of memory at the highest peak of each allocator."""
     found = memory_breakdown.memory_breakdown(trace, by)
     columns = [

@@ -35,7 +35,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
     ]
 
 
-def _statistics(trace: Trace, by: str, title: str) -> dict[str, Any]:
+def _statistics(trace: Trace, by: op_statistics.Grouping, title: str) -> dict[str, Any]:
     found = op_statistics.op_statistics(trace, by=by)
     columns = [
         key(by, "Op" if by == "op" else "Node", "name"),

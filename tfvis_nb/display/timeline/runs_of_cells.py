@@ -41,7 +41,7 @@ _numbers = itertools.count(1)
 
 def take_over_annotations(trace: Trace, before: Trace) -> None:
     """Add the annotations made by hand in the last run of a cell; print which do not fit."""
-    names = trace.take_over_annotations(before)
+    names = trace._take_over_annotations(before)  # noqa: SLF001
     if not names:
         return
     number = next(_numbers)

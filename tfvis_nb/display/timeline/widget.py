@@ -108,7 +108,7 @@ class TimelineWidget(TrackedTimeline, PictureExport):
         drawn = drawn_annotations(trace, self._shown, self._lanes)
         own = drawn_tracks(self._own, trace, self._shown)
         super().__init__(selection=selection, _annotations=drawn, _tracks=own, **values)
-        trace.watch_annotations(self, TimelineWidget._show_annotations)
+        trace._watch_annotations(self, TimelineWidget._show_annotations)
         if view is not None:
             self.view = view
 
@@ -215,7 +215,7 @@ class TimelineWidget(TrackedTimeline, PictureExport):
             table = recorded_annotations(values, self._trace, self._shown, self._lanes)
         except ValueError as error:
             raise traitlets.TraitError(text_of(error)) from error
-        self._trace.annotate_by_hand(table)
+        self._trace._annotate_by_hand(table)
         return drawn_annotations(self._trace, self._shown, self._lanes)
 
     def _exported(self, form: Any) -> tuple[str, str]:
