@@ -296,7 +296,7 @@ def _eager(count: int, body: str, took: int = 100, before: str = "", trail: str 
     [(20, "abcab", {}), (20, "abcab", {"before": "xy", "trail": "z"}), (20, "ab", {})],
     ids=["loop", "loop among others", "two ops"],
 )
-def test_eager_loops_are_compared_by_their_iterations(count: int, body: str, more: dict[str, str]) -> None:
+def test_eager_loops_are_compared_by_their_iterations(count: int, body: str, more: dict[str, Any]) -> None:
     eager, steps = _eager(count, body, **more), run([80 + one % 3 for one in range(20)], 20)
     loops = compare(eager, steps).attrs["loop_time"]
     assert loops.a == len(body) * 100
@@ -327,7 +327,7 @@ def test_eager_loops_are_compared_by_their_iterations(count: int, body: str, mor
         "twice as often",
     ],
 )
-def test_other_eager_ops_are_not_compared(count: int, body: str, more: dict[str, str]) -> None:
+def test_other_eager_ops_are_not_compared(count: int, body: str, more: dict[str, Any]) -> None:
     eager, steps = _eager(count, body, **more), run([80] * (20 if count > 4 else 4), 20)
     assert not compare(eager, steps).attrs["loop_time"].shown
     assert "iterations" not in comparison_headline(eager, steps)[0]
