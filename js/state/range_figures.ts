@@ -1,6 +1,7 @@
 /** Figures of a selected range for the tabs below a timeline: where the browser has the events, its own; else the kernel's. */
 
 import type { RangeFigures, RangeRow } from "../host/channel";
+import { activityIn, kindIn, kindOf, moves } from "../model/lanes/event_text";
 import { deviceLocation } from "../model/lanes/labels";
 import { eventsIn, type RangeSelection, rangeStatistics } from "../model/search/range_statistics";
 import type { DetailsView } from "../model/wire/details";
@@ -22,7 +23,7 @@ export function rangeFigures(store: Store, range: RangeSelection): RangeFigures 
       return found.rows.map(({ label, category, longest, count, total, self, mean, p50, p99 }) => ({
         cells: {
           [by]: label,
-          kind: run.categories[category],
+          kind: kindIn(run.categories[category]),
           self_ns: self,
           total_ns: total,
           count,
@@ -31,13 +32,11 @@ export function rangeFigures(store: Store, range: RangeSelection): RangeFigures 
           p99_ns: p99,
         },
         event: longest,
-        colour: run.categories[category],
+        colour: activityIn(run.categories[category]),
       }));
     },
   };
 }
-
-const MOVES = new Set(["transfer", "h2d", "d2h", "d2d"]);
 
 type Span = [start: number, end: number];
 
@@ -45,9 +44,8 @@ type Span = [start: number, end: number];
 function routes({ run }: Store, details: DetailsView, events: readonly number[]): RangeRow[] {
   const between = new Map<string, number[]>();
   for (const id of events) {
-    const category = run.categories[run.category[id]];
-    if (!MOVES.has(category)) continue;
-    const key = [category === "transfer", details.source(id), details.destination(id)].join("\0");
+    if (!moves(run, id)) continue;
+    const key = [kindOf(run, id), details.source(id), details.destination(id)].join("\0");
     between.set(key, [...(between.get(key) ?? []), id]);
   }
   const rows = [...between.values()].map((ids) => {
@@ -56,15 +54,16 @@ function routes({ run }: Store, details: DetailsView, events: readonly number[])
     // A tensor waits after its start, a copy before it.
     const waits = ids.map((id): Span => {
       const start = run.start[id];
-      const isCopy = run.categories[run.category[id]] !== "transfer";
-      return isCopy ? [details.scheduled(id) ?? start, start] : [start, start + waited(id)];
+      return kindOf(run, id) === "transfer"
+        ? [start, start + waited(id)]
+        : [details.scheduled(id) ?? start, start];
     });
-    const moves = ids.map((id): Span => {
+    const moving = ids.map((id): Span => {
       const start = run.start[id] + (run.turn?.[id] ?? waited(id));
       return [start, start + run.duration[id] - waited(id)];
     });
     const bytes = sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
-    const busy = covered(moves);
+    const busy = covered(moving);
     const name = (device: string | null) => (device ? deviceLocation(device) : "");
     return {
       cells: {

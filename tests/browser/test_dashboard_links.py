@@ -202,6 +202,7 @@ def test_ops_and_transfers_cover_the_selected_range(
     sums = inside.groupby(["op", "kind"], observed=True)["duration_ns"].agg(["size", "sum"])
     rows = [dict(zip(names, row, strict=True)) for row in ops.evaluate(rows_of)]
     assert sum(int(row["Count"]) for row in rows) == len(inside)
+    assert {row["Kind"] for row in rows} == set(inside["kind"].astype(str))
     matmul = [row for row in rows if row["Op"] == "MatMul"]
     expected = sums.loc["MatMul"]
     assert sorted((int(row["Count"]), row["Total"]) for row in matmul) == sorted(
