@@ -8,6 +8,8 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import anywidget
+import ipywidgets
 import pandas as pd
 import pytest
 
@@ -294,3 +296,12 @@ def test_cells_are_packed_task_after_task_exactly() -> None:
     number = table["task"].astype(str).str.extract(r"(\d+)$")[0].astype(int)
     expected = table.assign(number=number).sort_values(["number", "step"])["device_compute_ns"]
     assert columns["values"] == expected.tolist()
+
+
+def test_fleets_show_users_only_documented_names(dataset: TraceDataset) -> None:
+    fleet = tv.show_fleet(dataset)
+    parts = {"map", "panels", "timeline", "open_timeline", "slower_ops", "to_html"}
+    tables = {"height", "tab", "tabs", "titles"}
+    for widget, names in ((fleet, parts), (fleet.map, {"height"}), (fleet.panels, tables)):
+        found = {name for name in dir(widget) if not name.startswith("_")}
+        assert found - {*dir(ipywidgets.VBox)} - {*dir(anywidget.AnyWidget)} == names
