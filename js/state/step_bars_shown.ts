@@ -1,4 +1,4 @@
-/** Bars of each task for the step shown, or for the median step of the run; none for aligned steps. */
+/** Bars of each task for the step shown, or for all steps of the run; none for aligned steps. */
 
 import type { StepBar } from "../model/wire/overview";
 import type { Store } from "./store";

@@ -1,4 +1,4 @@
-/** The overview of a trace: the parts of the median step as bars, and figures. */
+/** The overview of a trace: the parts of step time as bars, and figures. */
 
 import { formatDuration, formatPercent, unbroken } from "../model/format/units";
 import { meaningOf } from "../model/glossary";
@@ -12,7 +12,7 @@ const LEAST_SHARE = 0.003;
 const LEAST_NAMED = 0.02;
 const PRECEDENCE = "If several activities happen at once, the one farthest to the left counts";
 
-/** How long a step takes, and the parts of the median step of each task. */
+/** How long a step takes, and the parts of each task's step time. */
 export function StepCard({ card }: { card: OverviewCard }) {
   return (
     <>

@@ -9,6 +9,7 @@ from tests.real_traces import DATA, real_trace
 from tfvis_nb import Trace
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.other_steps import other_steps
+from tfvis_nb.core.format import format_percent
 from tfvis_nb.display.tabs import tab
 
 SAMPLES = ("cpu_tf215_input.xplane.pb.xz", "gpu_tf221_dist.pb.xz", "gpu_tf221_mlp.pb.xz")
@@ -52,3 +53,14 @@ def test_gain_of_a_finding_is_in_the_what_if_tab(trace: Trace) -> None:
 def test_parts_of_step_time_add_up(trace: Trace) -> None:
     table = trace.breakdown
     assert (table[list(PARTS)].sum(axis=1) == table["step_ns"]).all()
+
+
+def test_overview_has_the_share_of_the_finding() -> None:
+    trace = real_trace(DATA / "cpu_tf215_input.xplane.pb.xz")
+    (share,) = trace.findings.loc[trace.findings["kind"] == "input", "share"]
+    (task,) = trace.overview["step_time"]["tasks"]
+    assert task["parts"]["input_ns"] / task["step_ns"] == share
+    activities = rows(trace, "Breakdown", "Total over steps").set_index("part")
+    assert activities.loc["Input", "share"] == share
+    said = f"input {format_percent(share)}"
+    assert said in str(trace.overview)

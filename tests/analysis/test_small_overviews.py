@@ -105,7 +105,7 @@ def test_a_trace_without_steps_has_an_overview() -> None:
         "p95_ns": None,
         "sum_ns": 0,
     }
-    assert empty.overview["median_step"] is None
+    assert empty.overview["step_time"] is None
     assert repr(empty.overview) == empty.overview["headline"]
 
 

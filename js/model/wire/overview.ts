@@ -33,7 +33,7 @@ export interface OverviewCard {
   lines: OverviewLine[];
   /** How far the figures can be trusted, and which data was not recorded. */
   certainty: string[];
-  /** The median step of each task. */
+  /** The step time of each task. */
   bars: StepBar[];
 }
 

@@ -92,10 +92,13 @@ def _noun(table: pd.DataFrame) -> str:
 
 
 def _without_devices(facts: Mapping[str, Any], problem: str) -> Text:
-    """Name the largest part of the median step for the task that idles least."""
-    steps, first, middle = facts["steps"], facts["first_step"], facts["median_step"]
-    tasks = [task["parts"] for task in middle["tasks"]]
-    busiest = min(tasks, key=lambda parts: parts.get("idle_ns", 0) + parts.get("unknown_ns", 0))
+    """Name the largest part of step time for the task that idles least."""
+    steps, first = facts["steps"], facts["first_step"]
+    shares = [
+        {part: amount / max(task["step_ns"], 1) for part, amount in task["parts"].items()}
+        for task in facts["step_time"]["tasks"]
+    ]
+    busiest = min(shares, key=lambda parts: parts.get("idle_ns", 0) + parts.get("unknown_ns", 0))
     kind = kind_label(facts["kinds"][0]) if facts["kinds"] else ""
     subject, typical = "The step" if steps["count"] == 1 else f"The median {kind}step", steps
     if is_set_apart(first):
@@ -109,8 +112,9 @@ def _without_devices(facts: Mapping[str, Any], problem: str) -> Text:
         return Text("headline_host_brief", step=subject, median=median)
     part = max(busiest, key=lambda name: busiest[name])
     name = part.removesuffix("_ns")
-    share = format_percent(busiest[part] / max(middle["step_ns"], 1))
+    share = format_percent(busiest[part])
+    of = "it" if steps["count"] == 1 else "step time"
     if name == "idle":
-        return Text("headline_host_idle", step=subject, median=median, share=share)
+        return Text("headline_host_idle", step=subject, median=median, share=share, of=of)
     label = LABELS.get(name, name.replace("_", " "))
-    return Text("headline_host", step=subject, median=median, share=share, part=label)
+    return Text("headline_host", step=subject, median=median, share=share, of=of, part=label)

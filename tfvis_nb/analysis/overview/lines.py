@@ -16,7 +16,7 @@ from tfvis_nb.core.undivided import whole, whole_figures
 STEP_TIME = ("Step time", "Recording")
 """The term of the first line, with steps and without."""
 _ABOUT_PARTS = (
-    "Activities of a task in {middle}. At each point in time one activity counts, the first in the"
+    "Activities of a task in {whole}. At each point in time one activity counts, the first in the"
     " order of the breakdown: launch is the time in which the task launches ops and computes nothing, even if"
     " its devices are idle for another cause."
 )
@@ -105,7 +105,7 @@ def kind_label(kind: Mapping[str, Any]) -> str:
 
 def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
     lines, devices = [], facts["devices"]
-    step_time = _whole(facts, "step time")
+    step_time = _whole(facts)
     whole = "step time after the first step" if is_set_apart(facts["first_step"]) else step_time
     names = [lane_label(device["task"], device["device"], "") for device in devices]
     for device in devices[:_MOST_DEVICES]:
@@ -132,29 +132,29 @@ def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
 
 
 def parts_term(facts: Mapping[str, Any]) -> str:
-    """Return the label of the parts of the median step, or of a single step."""
+    """Return the label of the parts of step time, or of a single step."""
     if facts["undivided"]:
         return "Recording by activity"
-    return "Median step by activity" if facts["steps"]["count"] > 1 else "Step by activity"
+    return "Step time by activity" if facts["steps"]["count"] > 1 else "Step by activity"
 
 
-def _whole(facts: Mapping[str, Any], words: str = "the median step") -> str:
-    return whole(whole_figures(facts["undivided"]), words)
+def _whole(facts: Mapping[str, Any]) -> str:
+    return whole(whole_figures(facts["undivided"]))
 
 
 def _part_lines(facts: Mapping[str, Any]) -> list[Line]:
-    middle = facts["median_step"]
-    if middle is None or not middle["step_ns"]:
+    whole_time = facts["step_time"]
+    if whole_time is None or not whole_time["step_ns"]:
         return []
     lines = []
-    several = len(middle["tasks"]) > 1
-    for task in middle["tasks"][:_MOST_DEVICES]:
+    several = len(whole_time["tasks"]) > 1
+    for task in whole_time["tasks"][:_MOST_DEVICES]:
         parts = sorted(task["parts"].items(), key=lambda item: -item[1])[:_MOST_PARTS]
         value = ", ".join(
-            f"{part_label(part)} {format_percent(amount / middle['step_ns'])}" for part, amount in parts
+            f"{part_label(part)} {format_percent(amount / max(task['step_ns'], 1))}" for part, amount in parts
         )
         name = f", {_named(task['task'])}" if several else ""
-        lines.append(Line(f"{parts_term(facts)}{name}", (value,), _ABOUT_PARTS.format(middle=_whole(facts))))
+        lines.append(Line(f"{parts_term(facts)}{name}", (value,), _ABOUT_PARTS.format(whole=_whole(facts))))
     return lines
 
 
@@ -188,8 +188,8 @@ def part_label(part: str) -> str:
 def _time_lines(facts: Mapping[str, Any]) -> list[Line]:
     lines = []
     if facts["host_ns"]:
-        share = facts["host_ns"] / max(facts["median_step"]["step_ns"], 1)
-        value = f"{format_duration(facts['host_ns'])}, {format_percent(share)} of {_whole(facts)}"
+        share = facts["host_ns"] / max(facts["step_time"]["step_ns"], 1)
+        value = f"{format_percent(share)} of {_whole(facts)}"
         about = "Time during which Python or the runtime ran, including time when something else ran as well."
         lines.append(Line("Python or runtime active", (value,), about))
     outside = facts["outside"]

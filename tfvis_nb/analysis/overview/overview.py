@@ -14,6 +14,7 @@ from tfvis_nb.analysis.communication.phases import horovod_phases
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.findings.clocks import clocks_sentence, uncertain_clocks
+from tfvis_nb.analysis.findings.finding import whole_tasks
 from tfvis_nb.analysis.findings.launch_bound import tracing_sentence
 from tfvis_nb.analysis.findings.table import OVERLAP, overlap
 from tfvis_nb.analysis.idle.device_idle import device_idle
@@ -26,7 +27,7 @@ from tfvis_nb.analysis.steps.other_steps import is_set_apart, other_steps
 from tfvis_nb.analysis.steps.outside_steps import outside_steps
 from tfvis_nb.analysis.steps.slow_steps import main_steps, median_step, slow_first_step, step_kinds
 from tfvis_nb.analysis.unavailable import why_not
-from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.intervals import union
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import is_undivided
@@ -50,16 +51,16 @@ FIGURES: dict[str, str] = {
     "first_step": "The first step, if it takes 1.5 times the median of the others: first_ns, median_ns of the"
     " others, both in ns, and share, its excess divided by the time of all steps. It is set apart if"
     " the share is at least 0.1.",
-    "median_step.tasks": "For each task the parts of the median step in ns, which add up to step_ns; see the"
-    " breakdown.",
+    "step_time.tasks": "For each task step_ns, the time of its steps, and the parts that add up to it, in ns,"
+    " without a first step that is set apart; see the breakdown.",
     "clocks": "If the clocks of tasks may differ by a tenth of the median step or more: within_ns, their"
     " largest possible difference; missing if it has no bound.",
     "devices": "For each accelerator busy_share, cause and cause_share, without a first step that is set"
     " apart; see device_idle.",
     "outside": "Time outside steps, in ns, run_share, its share of the run, and loop_share, the share of the"
     " loop that lies between steps; see outside_steps.",
-    "host_ns": "Time of the median step during which Python or the runtime around ops ran on any task, in ns,"
-    " including time when a device computed.",
+    "host_ns": "Step time, of these steps, during which Python or the runtime around ops ran on any task, in"
+    " ns, including time when a device computed.",
     "top_ops": "The five op types with the largest self time, on devices and on hosts, over the whole trace."
     " Host events that only wrap others or wait for them do not count.",
     "top_lines": "The three lines of the user's code with the largest self time on devices, or on hosts if no"
@@ -117,7 +118,7 @@ def overview(trace: Trace) -> Overview:
     -------
     Overview
         A mapping with the keys ``headline``, ``steps``, ``kinds``, ``undivided``, ``first_step``,
-        ``median_step``, ``phases``, ``clocks``, ``devices``, ``outside``, ``host_ns``, ``top_ops``,
+        ``step_time``, ``phases``, ``clocks``, ``devices``, ``outside``, ``host_ns``, ``top_ops``,
         ``top_lines``, ``memory``, ``certainty`` and ``notes``, as in `FIGURES`: times in ns, sizes in bytes,
         shares from 0 to 1, None for unknown values.
 
@@ -130,7 +131,7 @@ def overview(trace: Trace) -> Overview:
     >>> found = overview(Trace(events.build(columns)))
     >>> found["headline"]
     'The step takes 10.0 ms; 60.0 % of it is input.'
-    >>> found["steps"]["median_ns"], found["median_step"]["tasks"][0]["parts"]
+    >>> found["steps"]["median_ns"], found["step_time"]["tasks"][0]["parts"]
     (10000000, {'input_ns': 6000000, 'host_compute_ns': 4000000})
     """
     middle, first = median_step(trace), _first_step(trace)
@@ -141,11 +142,11 @@ def overview(trace: Trace) -> Overview:
         "undivided": is_undivided(trace),
         "first_step": first,
         "phases": horovod_phases(trace)[:_TOP],
-        "median_step": None if middle is None else _parts(trace, middle),
+        "step_time": None if middle is None else _parts(other_steps(trace)),
         "clocks": None if middle is None else _clocks(trace, middle),
         "devices": _devices(trace),
         "outside": _outside(trace),
-        "host_ns": None if middle is None else _host_ns(trace, middle),
+        "host_ns": None if middle is None else _host_ns(other_steps(trace)),
         "top_ops": _top_ops(trace),
         "top_lines": _top_lines(trace),
         "memory": _memory(trace),
@@ -187,17 +188,18 @@ def _first_step(trace: Trace) -> dict[str, Any] | None:
     return None if first is None else first._asdict()
 
 
-def _parts(trace: Trace, step: int) -> dict[str, Any]:
-    table = trace.breakdown
-    rows = table[(table["step"] == step) & (table["device"].astype(str) == "")]
+def _parts(trace: Trace) -> dict[str, Any]:
+    table = whole_tasks(trace)
+    sums = table.groupby(table["task"].astype(str), sort=False)[["step_ns", *PARTS]].sum()
     tasks = [
         {
-            "task": str(row["task"]),
-            "parts": {part: int(row[part]) for part in PARTS if not pd.isna(row[part]) and row[part]},
+            "task": task,
+            "step_ns": int(row["step_ns"]),
+            "parts": {part: int(row[part]) for part in PARTS if row[part]},
         }
-        for _, row in rows.iterrows()
+        for task, row in sums.iterrows()
     ]
-    return {"step": step, "step_ns": int(rows["step_ns"].iloc[0]), "tasks": tasks}
+    return {"step_ns": int(table.drop_duplicates("step")["step_ns"].sum()), "tasks": tasks}
 
 
 def _devices(trace: Trace) -> list[dict[str, Any]]:
@@ -225,16 +227,13 @@ def _outside(trace: Trace) -> dict[str, Any] | None:
     return {name: getattr(outside, name) for name in names}
 
 
-def _host_ns(trace: Trace, step: int) -> int:
-    """Return the time in which any host ran Python or the runtime around ops in a step."""
+def _host_ns(trace: Trace) -> int:
+    """Return the time in which any host ran Python or the runtime around ops in steps."""
     here = step_devices(trace)
     assert here is not None
-    at = here.table["step"].to_numpy()[here.device_row] == step
-    rows = np.flatnonzero(at & (activity(trace)[here.event] == NUMBER["runtime"]))
-    if not len(rows):
-        return 0
-    covered = union(np.zeros(len(rows), np.int64), here.start[rows], here.end[rows])
-    return int(lengths(covered, 1, 2)[0, 1])
+    rows = np.flatnonzero(activity(trace)[here.event] == NUMBER["runtime"])
+    step = pd.factorize(here.table["step"].to_numpy()[here.device_row[rows]])[0]
+    return int(union(step, here.start[rows], here.end[rows]).length.sum())
 
 
 def _top_ops(trace: Trace) -> dict[str, list[dict[str, Any]]]:

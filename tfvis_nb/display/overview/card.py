@@ -1,4 +1,4 @@
-"""The card of a trace: a sentence, the figures of its overview, and the parts of its median step."""
+"""The card of a trace: a sentence, the figures of its overview, and the parts of its step time."""
 
 from typing import Any
 
@@ -13,8 +13,8 @@ _LONGEST = 400
 def card(trace: Trace) -> dict[str, Any]:
     """Return the overview card: ``headline``, ``step_time``, ``lines``, ``certainty`` and ``bars``.
 
-    The bars show the median step, one for each task, with the ``name`` of each activity, its time in ns and
-    its ``share`` of the step; the rest is text. A line is a term, its values and its meaning; ``step_time``
+    The bars show step time, one for each task, with the ``name`` of each activity, its time in ns and its
+    ``share``; the rest is text. A line is a term, its values and its meaning; ``step_time``
     is None without steps.
     """
     facts = trace.overview
@@ -28,16 +28,16 @@ def card(trace: Trace) -> dict[str, Any]:
         "headline": printable(facts["headline"], _LONGEST),
         "step_time": next((line for line in lines if line[0] in STEP_TIME), None),
         "lines": [line for line in lines if line[0] not in STEP_TIME],
-        "bars": _bars(facts["median_step"], parts_term(facts)),
+        "bars": _bars(facts["step_time"], parts_term(facts)),
         "certainty": [unbroken(printable(text, _LONGEST)) for text in facts["certainty"]],
     }
 
 
-def _bars(middle: dict[str, Any] | None, term: str) -> list[dict[str, Any]]:
-    """Return a bar for each task, with the parts of its median step in the order of the breakdown."""
-    if middle is None or not middle["step_ns"]:
+def _bars(step_time: dict[str, Any] | None, term: str) -> list[dict[str, Any]]:
+    """Return a bar for each task, with the parts of its steps in the order of the breakdown."""
+    if step_time is None or not step_time["step_ns"]:
         return []
-    tasks = middle["tasks"]
+    tasks = step_time["tasks"]
     return [
         {
             "label": printable(task_label(task["task"]), _LONGEST) or "local" if len(tasks) > 1 else term,
@@ -45,7 +45,7 @@ def _bars(middle: dict[str, Any] | None, term: str) -> list[dict[str, Any]]:
                 {
                     "name": part.removesuffix("_ns"),
                     "ns": amount,
-                    "share": amount / middle["step_ns"],
+                    "share": amount / max(task["step_ns"], 1),
                 }
                 for part, amount in task["parts"].items()
             ],

@@ -7,10 +7,11 @@ import pandas as pd
 from tfvis_nb.analysis.communication import scheduling_efficiency
 from tfvis_nb.analysis.steps import breakdown, utilization
 from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, chart, figures, key, step_key, table
-from tfvis_nb.display.tabs.wording import activity_label, named
+from tfvis_nb.display.tabs.wording import WITHOUT_FIRST, activity_label, named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.events import NO_STEP
 
@@ -51,7 +52,8 @@ def _of(name: str) -> str:
 def _parts(trace: Trace) -> dict[str, Any]:
     """Return a table of all steps: one row for each task and each activity that took time."""
     title = "Total over steps"
-    found = trace.breakdown
+    of_steps = other_steps(trace)
+    found = of_steps.breakdown
     whole = found[found["device"].astype(str) == ""].astype({"task": object})
     columns = [
         *([key("task", "Task")] if len(whole["task"].unique()) > 1 else []),
@@ -73,7 +75,9 @@ def _parts(trace: Trace) -> dict[str, Any]:
     taken = taken.sort_values(["place", "total_ns"], ascending=[True, False], kind="stable")
     parts = taken["part"].tolist()
     rows = named(taken).assign(part=[activity_label(part) for part in parts])
-    return table(title, rows, columns, hints=[breakdown.FIGURES[part] for part in parts])
+    definition = "" if of_steps is trace else WITHOUT_FIRST
+    hints = [breakdown.FIGURES[part] for part in parts]
+    return table(title, rows, columns, definition=definition, hints=hints)
 
 
 def _devices(trace: Trace) -> dict[str, Any]:
@@ -99,7 +103,8 @@ def _devices(trace: Trace) -> dict[str, Any]:
 def _steps(trace: Trace) -> dict[str, Any]:
     """Return a table with one row per step and task, and the parts that any of them has."""
     title = "Step by step"
-    found = trace.breakdown
+    of_steps = other_steps(trace)
+    found = of_steps.breakdown
     whole = found[found["device"].astype(str) == ""]
     order = "first"
     if len(whole) > MOST_ROWS:

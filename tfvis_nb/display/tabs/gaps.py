@@ -12,7 +12,7 @@ from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, step_key, table
-from tfvis_nb.display.tabs.wording import named
+from tfvis_nb.display.tabs.wording import WITHOUT_FIRST, named
 from tfvis_nb.display.tabs.zoom_targets import MOST_SELECTED, ZoomTargets
 
 _CAUSE = TableColumn(
@@ -68,8 +68,7 @@ def _causes(trace: Trace) -> dict[str, Any]:
         rows,
         columns,
         definition="Causes add up to the device's idle time exactly. Click a row to see its longest gap and"
-        " to select the events that end its gaps."
-        + (" The first step is left out, because it is not typical." if of_steps is not trace else ""),
+        " to select the events that end its gaps." + ("" if of_steps is trace else f" {WITHOUT_FIRST}"),
         zoom=[] if found.empty else _parts(trace, found, sums.head(MOST_ROWS)),
         hints=hints,
         reason=why_not(found),

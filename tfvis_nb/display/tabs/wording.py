@@ -7,6 +7,8 @@ from tfvis_nb.core.labels import device_location, lane_label, shown_task
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.trace import Trace
 
+WITHOUT_FIRST = "The first step is left out, because it is not typical."
+
 
 def activity_label(name: str) -> str:
     """Return the name of an activity, or of a part of a step."""
