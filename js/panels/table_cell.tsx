@@ -5,7 +5,6 @@ import { formatCell } from "../model/format/column_units";
 import { shortName } from "../model/lanes/event_text";
 import { NO_NAME, UNKNOWN_OP } from "../model/lanes/labels";
 import { activityColour } from "../model/paint/palette";
-import { NO_STEP } from "../model/types";
 import type { Cell, TableColumn } from "./blocks";
 import { ChangeBar } from "./change_bar";
 
@@ -41,7 +40,6 @@ interface FigureProps {
 }
 
 export function Figure({ cell, column, most, scopes, isPlain }: FigureProps) {
-  if (cell === NO_STEP && column.name.endsWith("step")) return <>outside steps</>;
   const text =
     formatCell(cell, column.unit) ||
     (column.name === "op" ? UNKNOWN_OP : column.unit === "name" ? NO_NAME : "");

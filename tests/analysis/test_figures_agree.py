@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.real_traces import DATA, real_trace
-from tfvis_nb import Trace
+from tfvis_nb import Trace, events
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.core.format import format_percent
@@ -64,3 +64,23 @@ def test_overview_has_the_share_of_the_finding() -> None:
     assert activities.loc["Input", "share"] == share
     said = f"input {format_percent(share)}"
     assert said in str(trace.overview)
+
+
+def test_the_critical_path_leaves_out_a_first_step_set_apart() -> None:
+    columns = {"start_ns": [0, 900, 1000, 1100], "duration_ns": [900, 90, 90, 90], "kind": ["op"] * 4}
+    trace = Trace(events.build(columns | {"step": [0, 1, 2, 3], "op": ["MatMul"] * 4}))
+    assert [*other_steps(trace).breakdown["step"].unique()] == [1, 2, 3]
+    (block,) = (
+        block
+        for block in tab(trace, "Critical path")["blocks"]
+        if block["title"] == "Critical path by activity"
+    )
+    assert [column["label"] for column in block["columns"]][1] == "Time, after the first step"
+    assert rows(trace, "Critical path", "Critical path by activity")["duration_ns"].sum() == 270
+
+
+def test_a_saving_of_communication_names_all_tasks() -> None:
+    trace = real_trace(DATA / "gpu_tf221_dist.pb.xz")
+    (found,) = trace.findings.query("kind == 'communication'").to_dict("records")
+    assert "Without any communication the step would be up to" in found["text"]
+    assert "without that of all tasks" in found["how"]

@@ -116,7 +116,7 @@ def test_legends_name_each_drawn_colour() -> None:
     assert span.tags == ["colour:d2h"]
     bars: Any
     (bars,) = list(steps.select(type=GlyphRenderer))
-    assert bars.glyph.tags == ["colour:launch"]
+    assert bars.glyph.tags == ["colour:runtime"]
     parts: list[Any] = list(trace.charts.breakdown().select(type=GlyphRenderer))
     colours = {part.glyph.tags[0]: part.glyph.fill_color for part in parts}
     assert colours["colour:device_compute"] == COLOURS["device_compute"]

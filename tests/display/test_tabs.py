@@ -281,7 +281,7 @@ def test_memory_that_no_op_asked_for_is_named() -> None:
 
 def test_a_long_table_says_how_much_of_it_is_shown() -> None:
     rows = pd.DataFrame({"step": range(1000)})
-    made = table("Steps", rows, [key("step", "Step", "number")], order="longest")
+    made = table("Steps", rows, [key("step", "Step", "step")], order="longest")
     assert (len(made["rows"]), made["total"]) == (MOST_ROWS, 1000)
     assert made["note"] == "The 200 longest of 1,000 rows."
 

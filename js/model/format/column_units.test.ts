@@ -13,6 +13,7 @@ describe("formatCell", () => {
   it("writes times from the first event and step numbers without commas", () => {
     expect(formatCell(2_092_000, "time")).toBe("+2.092 ms");
     expect(formatCell(12_345, "number")).toBe("12345");
+    expect([-1, 0].map((step) => formatCell(step, "step"))).toEqual(["outside steps", "0"]);
     expect(formatCell(12_345, "count")).toBe("12,345");
     expect(formatCell(1.5, "ratio")).toBe("1.50");
   });

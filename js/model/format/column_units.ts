@@ -1,4 +1,5 @@
 /** Figures of a table's column, written in its unit. */
+import { NO_STEP } from "../types";
 import {
   formatBandwidth,
   formatBytes,
@@ -20,6 +21,7 @@ export type ColumnUnit =
   | "operations/s"
   | "count"
   | "number"
+  | "step"
   | "share"
   | "ratio"
   | "text"
@@ -39,6 +41,7 @@ const FORMATS: Record<Exclude<ColumnUnit, "text" | "name">, (value: number) => s
   "operations/s": (value) => `${formatOperations(value)}/s`,
   count: formatCount,
   number: String,
+  step: (value) => (value === NO_STEP ? "outside steps" : String(value)),
   share: formatPercent,
   ratio: formatRatio,
 };

@@ -45,6 +45,13 @@ describe("stepBars", () => {
     expect(slowest).toBe(1);
   });
 
+  it("sets a slow first step apart from the slowest", () => {
+    const { bars, slowest, isFirstApart } = stepBars(steps(40, 10, 12, 10), 100);
+    expect([slowest, isFirstApart]).toEqual([2, true]);
+    expect(bars[0].isCut).toBe(true);
+    expect(stepBars(steps(14, 10, 16, 10), 100).isFirstApart).toBe(false);
+  });
+
   it("describes the longest of the steps that share a bar", () => {
     const { bars } = stepBars(steps(1, 9, 2, 3, 4), 2);
     expect(bars.map(({ first, last, described }) => [first, last, described])).toEqual([

@@ -29,8 +29,10 @@ export interface StepBars {
   median: number;
   /** Median of how long a device was busy in the steps (ns), found likewise; 0 when nothing is known of devices. */
   busyMedian: number;
-  /** Index in the list of the step that took longest. */
+  /** Index in the list of the step that took longest, except a first step that `isFirstApart`. */
   slowest: number;
+  /** Whether the first step has one-time work: it takes at least `SLOW_RATIO` medians. */
+  isFirstApart: boolean;
 }
 
 /** A step that takes at least this many times the median stands out; the analyses go by the same number. */
@@ -96,8 +98,12 @@ export function stepBars(all: readonly Step[], most: number): StepBars {
   const busy = steps.map((step) => step.device ?? 0);
   const median = medianOf(durations);
   const busyMedian = medianOf(busy);
-  const slowest = largest(durations, 0, steps.length - 1);
-  const full = Math.min(durations[slowest], median > 0 ? MAX_BAR_RATIO * median : Number.POSITIVE_INFINITY);
+  const isFirstApart = steps.length > 2 && median > 0 && durations[0] >= SLOW_RATIO * median;
+  const slowest = largest(durations, +isFirstApart, steps.length - 1);
+  const full = Math.min(
+    Math.max(durations[0], durations[slowest]),
+    median > 0 ? MAX_BAR_RATIO * median : Number.POSITIVE_INFINITY,
+  );
   const part = (ns: number) => (full > 0 ? Math.min(ns / full, 1) : 0);
   const size = Math.max(1, Math.ceil(steps.length / Math.max(most, 1)));
   const bars: StepBar[] = [];
@@ -118,7 +124,7 @@ export function stepBars(all: readonly Step[], most: number): StepBars {
       isBusy,
     });
   }
-  return { bars, median, busyMedian, slowest: slowest + skipped };
+  return { bars, median, busyMedian, slowest: slowest + skipped, isFirstApart };
 }
 
 /** The lower median, which is one of the values. There is at least one. */

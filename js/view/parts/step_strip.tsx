@@ -95,7 +95,11 @@ function DescribedStep({ store, figures, busyName, hovered, show }: DescribedSte
       onClick={() => show(index)}
     >
       <span>
-        <strong>{isChosen ? stepName(step) : `Slowest: step ${step.step}`}</strong>
+        <strong>
+          {isChosen
+            ? stepName(step)
+            : `Slowest${figures.isFirstApart ? " after the first" : ""}: step ${step.step}`}
+        </strong>
       </span>
       {isChosen && facts.map((fact) => <span key={fact}>{` · ${fact}`}</span>)}
       {!isChosen && ratio && <span>{`, ${ratio}`}</span>}

@@ -201,6 +201,8 @@ def _word(_key: str, figures: Figures) -> Texts:
     how = ""
     if figures["communicating_tasks"] > 1:
         how = " The other tasks communicate longer, because they also wait for this one."
+        if figures["computes"]:
+            how += " Without any communication means without that of all tasks."
     if not figures["computes"]:
         spends = "Nothing else is recorded at that time"
         how += " The trace does not show what computes."
@@ -248,6 +250,6 @@ RULE = Rule(
     _measure,
     _summarise,
     below=("late task",),
-    remedy=Remedy("Without this communication", _removed),
+    remedy=Remedy("Without any communication", _removed),
     headline=_headline,
 )

@@ -226,7 +226,9 @@ def steps_chart(trace: Trace) -> figure:
     source = ColumnDataSource(rows, name=ROWS)
     made = plot(f"How long each step took ({unit.name})", height=220, from_0="y")
     sides: dict[str, Any] = {"bottom": "bar_from", "top": "bar_to"}
-    bars = made.vbar(x="step", width=0.8, source=source, **sides, **coloured("launch"))
+    bars = made.vbar(
+        x="step", width=0.8, source=source, legend_label="duration", **sides, **coloured("runtime")
+    )
     pieces.mark(made, data["step"], unit)
     made.add_layout(
         Span(

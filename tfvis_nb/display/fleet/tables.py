@@ -42,7 +42,7 @@ def outlier_blocks(cells: Cells) -> list[dict[str, Any]]:
     found = outliers.fleet_outliers(steps)
     has_devices = bool(found["work_ratio"].notna().any())
     columns = [
-        key("step", "Step", "number"),
+        key("step", "Step", "step"),
         *([_RUN] if len(cells.runs) > 1 else []),
         *figures(
             outliers.FIGURES,

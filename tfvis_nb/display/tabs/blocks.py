@@ -18,15 +18,14 @@ LONGEST_TEXT = 400
 """Maximum characters of a text in a table; names of nodes can have thousands."""
 
 UNITS = (
-    *("ns", "change", "time", "bytes", "bytes/s", "operations", "operations/s", "count", "number", "share"),
-    *("ratio", "text", "name"),
+    *("ns", "change", "time", "bytes", "bytes/s", "operations", "operations/s", "count", "number", "step"),
+    *("share", "ratio", "text", "name"),
 )
 """Units of a column: durations, their changes, times (ns since the first event), bytes, rates, floating-point
-operations, their rates, counts, other numbers (such as that of a step), fractions of 1, other ratios, texts,
-names."""
+operations, their rates, counts, other numbers, those of steps, fractions of 1, other ratios, texts, names."""
 
 KEYS: Mapping[str, str] = {
-    "step": "Number of the traced step, from 0; -1 collects events outside steps.",
+    "step": "Number of the traced step, from 0. Copied as data, -1 stands for events outside steps.",
     "task": "The process of a distributed run.",
     "device": "The device or host.",
     "op": "Type of the op.",
@@ -54,7 +53,7 @@ def key(name: str, label: str, unit: str = "text") -> TableColumn:
 
 def step_key(trace: Trace) -> list[TableColumn]:
     """Return the step column, if the trace has several steps."""
-    return [key("step", "Step", "number")] if (trace.steps["step"] != NO_STEP).sum() > 1 else []
+    return [key("step", "Step", "step")] if (trace.steps["step"] != NO_STEP).sum() > 1 else []
 
 
 def figures(definitions: Mapping[str, str], *columns: tuple[str, str, str]) -> list[TableColumn]:

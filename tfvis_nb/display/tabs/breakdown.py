@@ -112,7 +112,7 @@ def _steps(trace: Trace) -> dict[str, Any]:
     shown = [part for part in PARTS if whole[part].fillna(0).any()]
     several = len(set(whole["task"])) > 1
     columns = [
-        key("step", "Step", "number"),
+        key("step", "Step", "step"),
         *([key("task", "Task")] if several else []),
         *figures(
             breakdown.FIGURES,

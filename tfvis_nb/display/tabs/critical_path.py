@@ -5,6 +5,7 @@ from typing import Any
 import pandas as pd
 
 from tfvis_nb.analysis.critical_path import critical_path, slack
+from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, step_key, table
@@ -24,12 +25,20 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
     return [_lengths(trace), _ops(trace), _pieces(trace), _slack(trace)]
 
 
+def _typical(trace: Trace) -> tuple[pd.DataFrame, str]:
+    """Return the paths of the steps, without a first one that is set apart, and what their time is called."""
+    found, of_steps = trace.critical_path, other_steps(trace)
+    if of_steps is not trace and len(found):
+        return found[found["step"].isin(of_steps.breakdown["step"])], "Time, after the first step"
+    return found, "Time, all steps" if len(found["step"].unique()) > 1 else "Time"
+
+
 def _lengths(trace: Trace) -> dict[str, Any]:
     """Return a table of all steps together, by activity."""
-    found = trace.critical_path
+    found, time = _typical(trace)
     columns = [
         _WHAT,
-        *figures(critical_path.FIGURES, ("duration_ns", "Time", "ns"), ("share", "% of path", "share")),
+        *figures(critical_path.FIGURES, ("duration_ns", time, "ns"), ("share", "% of path", "share")),
     ]
     sums = found.groupby("category", observed=True)["duration_ns"].sum().sort_values(ascending=False)
     names = [str(name) for name in sums.index]
@@ -53,11 +62,11 @@ def _lengths(trace: Trace) -> dict[str, Any]:
 
 def _ops(trace: Trace) -> dict[str, Any]:
     """Return a table of the op types on the paths."""
-    found = trace.critical_path
+    found, time = _typical(trace)
     columns = [
         key("op", "Op", "name"),
         _WHAT,
-        *figures(critical_path.FIGURES, ("duration_ns", "Time", "ns"), ("share", "% of path", "share")),
+        *figures(critical_path.FIGURES, ("duration_ns", time, "ns"), ("share", "% of path", "share")),
         TableColumn("pieces", "Segments", "count", "Number of segments in this sum."),
     ]
     total = max(int(found["duration_ns"].sum()), 1)

@@ -136,7 +136,7 @@ def _peaks(trace: Trace) -> dict[str, Any]:
     columns = [
         _ALLOCATOR,
         # In a profile a curve spans all steps; its peak lies in one.
-        *(figures(memory_usage.FIGURES, ("at_step", "Step", "number")) if step_key(trace) else ()),
+        *(figures(memory_usage.FIGURES, ("at_step", "Step", "step")) if step_key(trace) else ()),
         key("task", "Task"),
         *figures(
             memory_usage.FIGURES,

@@ -35,7 +35,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
 def _table(trace: Trace) -> dict[str, Any]:
     steps = trace.steps[trace.steps["step"] != NO_STEP]
     columns = [
-        key("step", "Step", "number"),
+        key("step", "Step", "step"),
         TableColumn("label", "Name", "text", "Name of the step in the program or the file."),
         TableColumn("duration_ns", "Duration", "ns", STEP_NS),
         TableColumn("ratio", "vs. median", "ratio", slow_steps.FIGURES["ratio"]),
@@ -64,7 +64,7 @@ def _against_median(trace: Trace) -> dict[str, Any]:
     """Return a table of each step's difference from the median step, the longest first."""
     found = slow_steps.slow_steps(trace)
     columns = [
-        key("step", "Step", "number"),
+        key("step", "Step", "step"),
         *figures(
             slow_steps.FIGURES,
             ("excess_ns", "Change", "ns"),
