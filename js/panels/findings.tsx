@@ -4,7 +4,7 @@ import type { LinkMessage } from "../host/channel";
 import { formatPercent, unbroken } from "../model/format/units";
 import type { Finding, FindingsBlock, OverviewLine } from "../model/wire/overview";
 import { CannotSay } from "../ui/block_head";
-import { HowMeasured, OverviewLines } from "../ui/overview_card";
+import { OverviewLines } from "../ui/overview_card";
 
 interface FindingsProps {
   block: FindingsBlock;
@@ -14,30 +14,25 @@ interface FindingsProps {
 }
 
 export function Findings({ block, lines, publish }: FindingsProps) {
-  if (block.cannot_say)
-    return (
-      <section class="block">
-        <CannotSay reason={block.cannot_say} />
-      </section>
-    );
   const isEmpty = block.items.length === 0;
   const others = block.items.slice(1);
   const list = (items: readonly Finding[]) => (
     <ol>
       {items.map((finding) => (
-        <Item key={finding.title} finding={finding} isOpen={finding === block.items[0]} publish={publish} />
+        <Item key={finding.title} finding={finding} publish={publish} />
       ))}
     </ol>
   );
   return (
     <section class="block findings">
-      {isEmpty && <h3>{block.nothing}</h3>}
+      {block.cannot_say ? <CannotSay reason={block.cannot_say} /> : isEmpty && <h3>{block.nothing}</h3>}
       {list(block.items.slice(0, 1))}
       <details class="measured" open={isEmpty}>
-        <summary>{others.length > 0 ? "More findings" : "More figures"}</summary>
+        <summary>{others.length > 0 ? "More findings and figures" : "More figures"}</summary>
         {list(others)}
         <OverviewLines lines={lines} />
-        <h3>All measurements</h3>
+        {block.measured.length > 0 && <h3>How this was measured</h3>}
+        {block.items.map(({ title, how }) => how && <p key={title}>{unbroken(`${title}: ${how}`)}</p>)}
         <ul class="nothing">
           {block.measured.map((text) => (
             <li key={text}>{unbroken(text)}</li>
@@ -50,12 +45,11 @@ export function Findings({ block, lines, publish }: FindingsProps) {
 
 interface ItemProps {
   finding: Finding;
-  isOpen: boolean;
   publish: (told: LinkMessage) => void;
 }
 
-function Item({ finding, isOpen, publish }: ItemProps) {
-  const { level, title, text, advice, how, share, of, zoom, selects } = finding;
+function Item({ finding, publish }: ItemProps) {
+  const { level, title, text, advice, share, of, zoom, selects } = finding;
   return (
     <li data-level={level}>
       <span class="share">
@@ -67,10 +61,8 @@ function Item({ finding, isOpen, publish }: ItemProps) {
         )}
         <span class="level">{level}</span>
       </span>
-      <details open={isOpen}>
-        <summary>
-          <h3>{title}</h3>
-        </summary>
+      <div>
+        <h3>{title}</h3>
         <p>{unbroken(text)}</p>
         {advice && <p class="advice">{unbroken(advice)}</p>}
         {zoom && (
@@ -83,8 +75,7 @@ function Item({ finding, isOpen, publish }: ItemProps) {
             Show
           </button>
         )}
-        <HowMeasured text={how} />
-      </details>
+      </div>
     </li>
   );
 }

@@ -31,6 +31,7 @@ from tfvis_nb.core.palette import LABELS
 from tfvis_nb.display.overview.card import card
 from tfvis_nb.display.tabs import gaps
 from tfvis_nb.display.wire.waiting import waiting
+from tfvis_nb.texts import id_of
 
 KEYS = ["task", "device"]
 
@@ -227,7 +228,10 @@ def test_waits_between_unknown_clocks_are_uncertain() -> None:
     idle = trace.findings[trace.findings["kind"] == "idle device"]
     assert len(idle)
     assert idle["how"].str.contains("clocks of the tasks may differ by an unknown amount").all()
-    assert "clocks of the tasks may differ by an unknown amount" in trace.overview["certainty"][0]
+    uncertain, evidence, *rest = trace.overview["certainty"]
+    assert "clocks of the tasks may differ by an unknown amount" in uncertain
+    assert evidence in [str(note) for note in trace.notes if id_of(note) == "clocks_kept"]
+    assert not [text for text in rest if "clocks" in text]
 
 
 @pytest.mark.collection("h200/mixed_sparse_embedding_step2.pb")

@@ -322,3 +322,18 @@ def test_a_page_without_its_tabs_says_so(
     shown = exported_dashboard(broken)
     shown.timeline.wait()
     expect(shown.panels.get_by_role("alert")).to_contain_text("its part tfvis-tabs is missing")
+
+
+def test_figures_stay_without_findings(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
+    columns = {
+        "start_ns": [0, 5],
+        "duration_ns": [3, 3],
+        "kind": ["op"] * 2,
+        "op": ["a", "b"],
+        "step": [-1] * 2,
+    }
+    trace = tfvis_nb.Trace(tfvis_nb.events.build(columns))
+    shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html")).wait()
+    overview = shown.tab("Overview")
+    expect(overview.get_by_text("Not available: no event belongs to a step.")).to_be_visible()
+    expect(overview.get_by_text("Top host ops, whole trace")).to_be_visible()

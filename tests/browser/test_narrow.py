@@ -315,6 +315,7 @@ def test_most_time_separates_ops_from_kernels(timeline: Timeline) -> None:
 def test_complete_lists_mention_no_omitted_rows(exported: OpenExported, tmp_path: Path) -> None:
     trace = built([op("a", 0, 10 * US), op("c", 20 * US, 10 * US, op="Conv2D")])
     timeline = exported(trace.to_html(tmp_path / "ops.html")).wait()
+    timeline.details.get_by_text(re.compile("^More f")).click()
     expect(timeline.details.get_by_role("button", name="Conv2D")).to_be_visible()
     expect(timeline.details.get_by_text("Host calls are nested")).to_have_count(0)
 

@@ -118,6 +118,20 @@ def test_tabs_are_those_with_contents(file: Path) -> None:
         assert (name in [title for _, title in there]) is has_contents, (name, why_none(trace, name))
 
 
+@pytest.mark.parametrize(
+    "file", ["local_mlp_step1.pb", "cpu_tf221_keras_fit.xplane.pb.xz", "gpu_tf218_mlp.pb.xz"]
+)
+def test_parts_show_only_blocks_with_contents(file: str) -> None:
+    trace = real_trace(DATA / file)
+    for _, name in parts(trace):
+        assert [block["title"] for block in tab(trace, name)["blocks"] if block.get("cannot_say")] == []
+
+
+def test_tab_of_a_control_alone_gives_reasons() -> None:
+    control, costs = tab(hostile_trace(), "What if")["blocks"]
+    assert (control["kind"], costs["cannot_say"].id) == ("what_if", "no_activity_saves")
+
+
 def test_a_reason_is_given_once() -> None:
     trace = Trace(events.build({"start_ns": [0], "duration_ns": [9], "kind": ["op"], "op": ["a"]}))
     blocks = tab(trace, "Memory")["blocks"]
@@ -367,12 +381,10 @@ def test_producing_stages_are_indented_below_consumers() -> None:
 
 def test_missing_figures_of_input_pipelines_are_named() -> None:
     trace = real_trace(DATA / "tf2_host.trace.json")
-    picture, times, budgets, settings = in_json(tab(trace, "Input"))["blocks"]
+    picture, times, settings = in_json(tab(trace, "Input"))["blocks"]
     assert {stage["empty"] for stage in picture["stages"]} == {None}
     assert times["absent"] == ["Empty"]
     assert settings["absent"] == ["Buffered", "Memory", "Interleave depth"]
-    assert tab(trace, "Input")["blocks"][2]["cannot_say"].id == "no_stage_settings"
-    assert not budgets["rows"]
     assert why_none(real_trace(DATA / "local_mlp_step1.pb"), "Input")
 
 
@@ -388,10 +400,8 @@ def test_functions_have_tables_where_a_profile_has_any(trace: Trace) -> None:
         "op": ["f", building, building, "f"],
         "detail": ["tf_function_call=traced-nonXla tracing_count=2", "", "", "tf_function_call=eager"],
     }
-    *_, counted, why = tables(in_json(tab(Trace(events.build(columns)), "Ops")))
+    *_, counted = tables(in_json(tab(Trace(events.build(columns)), "Ops")))
     assert column(counted, "name") == ["f", "outside calls"]
     assert (column(counted, "calls"), column(counted, "retraces")) == ([2, 0], [1, 0])
     assert [place["events"] for place in counted["zoom"]] == [[1], [2]]
     assert "compilations" not in {each["name"] for each in counted["columns"]}
-    assert why["cannot_say"]
-    assert why["rows"] == []

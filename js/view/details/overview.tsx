@@ -142,7 +142,8 @@ function worked(store: Store, rows: RangeStatistics["rows"]): RangeStatistics["r
 
 /** The basis of the figures: clocks, the cost of tracing, missing data, and repairs while reading. */
 function Certainty({ store }: { store: Store }) {
-  const facts = [...(store.details?.overview?.certainty ?? []), ...store.drawn.notes];
+  // The evidence for the clocks is a note and follows their uncertainty.
+  const facts = new Set([...(store.details?.overview?.certainty ?? []), ...store.drawn.notes].map(unbroken));
   const section = useRef<HTMLElement>(null);
   const wasAsked = useRef(false);
   wasAsked.current ||= store.isAskedForNotes;
@@ -158,8 +159,8 @@ function Certainty({ store }: { store: Store }) {
     <section ref={section} aria-label="How sure is this?" tabIndex={-1}>
       <h3>How sure is this?</h3>
       <ul class="notes">
-        {facts.map((fact) => (
-          <li key={fact}>{unbroken(fact)}</li>
+        {[...facts].map((fact) => (
+          <li key={fact}>{fact}</li>
         ))}
       </ul>
     </section>

@@ -32,7 +32,7 @@ from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import is_undivided
 from tfvis_nb.events import NO_STEP
-from tfvis_nb.texts import Text
+from tfvis_nb.texts import Text, id_of
 
 FIGURES: dict[str, str] = {
     "headline": "A sentence: how busy the devices were, and the first problem or what they waited for most.",
@@ -72,6 +72,7 @@ FIGURES: dict[str, str] = {
     "notes": "Repairs, merged and estimated data, and data left out while reading.",
 }
 
+_CLOCK_NOTES = ("clock_contradicted", "clock_moved", "clocks_kept", "clocks_not_compared")
 _LONGEST = 400
 _TOP = 5
 _TOP_LINES = 3
@@ -292,12 +293,15 @@ def _memory(trace: Trace) -> list[dict[str, Any]]:
 def _certainty(trace: Trace, step_ns: float | None) -> list[str]:
     """Return one sentence for each uncertainty of the figures, and one that lists missing data.
 
-    Differences of clocks are compared with `step_ns`, the length of a typical step.
+    Differences of clocks are compared with `step_ns`, the length of a typical step. If they matter, the notes
+    about them follow.
     """
     found = trace.findings["figures"].tolist()
     ends = next((figures["ends_ns"] for figures in found if figures.get("ends_ns") is not None), None)
+    clocks = "" if step_ns is None else clocks_sentence(uncertain_clocks(trace, step_ns), ends)
     sentences = [
-        "" if step_ns is None else clocks_sentence(uncertain_clocks(trace, step_ns), ends),
+        clocks,
+        *(str(note) for note in trace.notes if clocks and id_of(note) in _CLOCK_NOTES),
         next((tracing_sentence(figures) for figures in found if "tracing_share" in figures), ""),
         OVERLAP if overlap(trace.findings) else "",
         _not_recorded(trace),

@@ -12,7 +12,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import whole
 
 _LONGEST = 2000
-_WITHOUT_GPU = ("no_kernels", "no_gpu_events", "no_gpu_kernels")
+_WITHOUT_DEVICE = ("no_devices", "no_kernels", "no_gpu_events", "no_gpu_kernels")
 _WORDS = ("level", "title", "text", "advice", "how")
 
 
@@ -55,11 +55,11 @@ def findings_block(trace: Trace) -> dict[str, Any]:
 
 
 def _sentences(trace: Trace) -> list[str]:
-    """Describe the measurements behind all findings, reported or not; those of a GPU only if one worked."""
+    """Describe the measurements behind all findings, reported or not; those of devices only if one worked."""
     table = measurements(trace)
     reasons = [getattr(figures.get("reason"), "id", "") for figures in table["figures"]]
     return [
         unbroken(printable(str(text), _LONGEST))
         for text, reason in zip(table["text"], reasons, strict=True)
-        if reason not in _WITHOUT_GPU
+        if reason not in _WITHOUT_DEVICE
     ]

@@ -54,7 +54,7 @@ def tab(trace: Trace, name: str, against: Trace | None = None) -> dict[str, Any]
         from tfvis_nb.display.tabs import compare as comparison
 
         return {"tab": name, "title": name, "blocks": comparison.blocks(trace, against)}
-    blocks = _without_repeats(_module(name).blocks(trace))
+    blocks = _available(_module(name).blocks(trace))
     (of,) = (title for title, titles in TABS.items() if name in titles)
     return {"tab": of, "title": name, "blocks": blocks}
 
@@ -65,12 +65,18 @@ def _module(name: str) -> Any:
     return importlib.import_module(f"tfvis_nb.display.tabs.{name.lower().replace(' ', '_')}")
 
 
-def _without_repeats(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Show each reason once, with its titles."""
+def _available(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Leave out blocks without contents; if none has any, show each reason once, with its titles.
+
+    The block of findings stays, because it is what the overview is for. The control of What if is not a
+    content: pages without a kernel do not show it.
+    """
+    found = [block for block in blocks if not block.get("cannot_say") or block["kind"] == "findings"]
+    if any(block["kind"] != "what_if" for block in found):
+        return found
     kept: dict[str, dict[str, Any]] = {}
     for index, block in enumerate(blocks):
-        reason = block.get("cannot_say", "")
-        first = kept.setdefault(str(reason) or str(index), block)
+        first = kept.setdefault(str(block.get("cannot_say", "")) or str(index), block)
         if first is not block:
             first["title"] += f" · {block['title']}"
     return list(kept.values())
