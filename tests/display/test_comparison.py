@@ -144,8 +144,8 @@ def test_the_table_is_that_of_compare(two: tuple[Trace, Trace]) -> None:
     found = found[found["side"] != "repeated"]
     assert block["total"] == len(found)
     first = dict(zip(names, block["rows"][0], strict=True))
-    for name in ("op", "kind", "self_difference_ns"):
-        assert first[name] == found[name].iloc[0]
+    for name, column in {"op": "op", "kind": "kind", "step_change_ns": "self_difference_ns"}.items():
+        assert first[name] == found[column].iloc[0]
     for row, zoom in zip(found.to_dict("records"), block["zoom"], strict=True):
         for side, longest in zip(zoom["sides"], (row["longest_a"], row["longest_b"]), strict=True):
             assert side == ([] if pd.isna(longest) else [longest])
@@ -164,11 +164,45 @@ def test_rows_with_a_shown_difference_come_first() -> None:
     ratio, low, high = (float(found[f"{name}_ratio"][OPS[0]]) for name in ("typical", "low", "high"))
     assert first["op"] == OPS[0]
     assert first["status"] == difference_text(ratio, low, high, shown=True)
-    assert first["typical_difference_ns"] == found["typical_difference_ns"][OPS[0]]
+    assert first["step_change_ns"] == found["typical_difference_ns"][OPS[0]]
     assert second["status"] == Text("no_clear_difference")
     assert first["p_value"] < 0.05 <= second["p_value"]
     assert found["shown"].sum() == 1
     assert len(shown.b.trace.events) == 2 * len(after.events)
+
+
+def test_tables_state_times_of_the_typical_steps_in_the_headline() -> None:
+    shown = tv.show_comparison(training(1), training(2, longer=1.1))
+    step_time = shown.differences().attrs["step_time"]
+    block = tables(shown)["Summary"]
+    assert [row[0] for row in block["rows"]][:1] == ["Typical step"]
+    assert block["rows"][0][2:4] == [round(step_time.a), round(step_time.b)]
+    for title in ("By activity", "Differences by op", "Differences by node"):
+        block = tables(shown)[title]
+        names = [column["name"] for column in block["columns"]]
+        assert "Change per step" in [column["label"] for column in block["columns"]]
+        rows = [dict(zip(names, row, strict=True)) for row in block["rows"]]
+        known = [row for row in rows if row["step_a_ns"] is not None]
+        assert known
+        for row in known:
+            assert row["step_change_ns"] == pytest.approx(row["step_b_ns"] - row["step_a_ns"])
+            assert row["step_a_ns"] <= step_time.a * 1.001
+            if row["step_a_ns"]:
+                assert row["step_ratio"] == pytest.approx(row["step_b_ns"] / row["step_a_ns"])
+
+
+def test_a_single_step_is_compared_with_the_mean_of_several() -> None:
+    columns: dict[str, list[Any]] = {
+        "start_ns": [0, 100, 200],
+        "duration_ns": [10, 20, 60],
+        "kind": ["op"] * 3,
+        "op": ["Add"] * 3,
+    }
+    several = Trace(events.build({**columns, "step": [0, 1, 2]}))
+    single = Trace(events.build({**{name: values[:1] for name, values in columns.items()}, "step": [0]}))
+    block = tables(tv.show_comparison(single, several))["Differences by op"]
+    row = dict(zip([column["name"] for column in block["columns"]], block["rows"][0], strict=True))
+    assert [row[f"step_{name}"] for name in ("change_ns", "a_ns", "b_ns", "ratio")] == [20, 10, 30, 3]
 
 
 def test_a_session_is_compared_by_all_its_traces(tmp_path: Path) -> None:
@@ -195,7 +229,7 @@ def test_steps_of_one_trace_begin_at_the_left(steps: Trace) -> None:
     gpu = steps.utilization[steps.utilization["device"] == "/device:GPU:0"].set_index("step")["busy_ns"]
     assert [row[2:4] for row in whole["rows"] if row[0] == "Device busy"] == [gpu[numbers].tolist()]
     activities = tables(shown)["By activity"]
-    place = [column["name"] for column in activities["columns"]].index("difference_ns")
+    place = [column["name"] for column in activities["columns"]].index("step_change_ns")
     assert sum(row[place] for row in activities["rows"]) == duration[numbers[1]] - duration[numbers[0]]
 
 

@@ -324,7 +324,7 @@ def test_two_traces_are_compared() -> None:
         labels = [each["label"] for each in block["columns"]]
         assert labels.index("A, against: 50 ns") + 1 == labels.index("B, this: 70 ns")
     assert column(activities, "activity") == ["Host compute"]
-    assert column(activities, "difference_ns") == [20]
+    assert column(activities, "step_change_ns") == [20]
     assert "A is 50 ns, B is 70 ns" in activities["definition"]
     assert column(ops, "change") == ["longer"]
     assert ops["zoom"][0]["events"] == [0]

@@ -53,6 +53,8 @@ FIGURES: dict[str, str] = {
     "difference_ns, as in trace_diff.py of Holistic Trace Analysis.",
     "a_ns": "Time of the activity in the first, in ns; see the breakdown.",
     "b_ns": "Time of the activity in the second, in ns; see the breakdown.",
+    "typical_a_ns": "Time of the row in a typical step of a, in ns, if typical_difference_ns is known.",
+    "typical_b_ns": "The same in a typical step of b, in ns.",
     "typical_difference_ns": "How much longer the row takes in a typical step of b than in one of a, in ns: "
     "the difference of the means over the steps without the longest and the shortest fifth, or with three or"
     " more runs a side of the same means over the typical steps of the runs. Rows of ops have their self"
@@ -62,7 +64,7 @@ FIGURES: dict[str, str] = {
     " with three or more runs a side, runs. It is not corrected for the number of rows: it can exclude 0"
     " although shown is false.",
     "high_ns": "Upper end of that interval, in ns.",
-    "typical_ratio": "Time of the row in a typical step of b / time in one of a.",
+    "typical_ratio": "typical_b_ns / typical_a_ns.",
     "low_ratio": "Lower end of the 95 % interval of typical_ratio.",
     "high_ratio": "Upper end of that interval.",
     "shown": "Whether a difference is shown: p_value is below 0.05. With fewer than three runs a side it is a"
@@ -117,18 +119,19 @@ def compare(a: Side, b: Side, by: Grouping = "op", steps: tuple[Steps, Steps] = 
     Returns
     -------
     pandas.DataFrame
-        One row per value of `by` (the first column, str), kind and side: ``kind``, ``side`` and ``change``
-        (category of `CHANGES`); ``typical_difference_ns``, ``low_ns``, ``high_ns``, ``typical_ratio``,
-        ``low_ratio``, ``high_ratio`` (float64), ``shown`` (boolean); ``count_a``, ``count_b``,
-        ``total_a_ns``, ``total_b_ns``, ``difference_ns`` (int64), ``mean_a_ns``, ``mean_b_ns``, ``ratio``,
-        ``step_difference_ns`` (float64, NaN where undefined), ``self_a_ns``, ``self_b_ns``,
-        ``self_difference_ns`` (Int64), as in `FIGURES`, ``longest_a`` and ``longest_b`` (Int64), the longest
-        event of each, and ``p_value`` (float64). Ordered by the absolute ``step_difference_ns``, largest
-        first, then rows without one by ``difference_ns``. ``attrs["steps"]`` has the number of compared steps
-        of each side, at least 1, ``attrs["step_time"]`` the `tfvis_nb.analysis.steps.difference.Difference`
-        of their durations, ``attrs["loop_time"]`` that of the times from a step's start to the next. If a
-        side has a single step, ``attrs["no_interval"]`` is set. `cannot_say` if neither trace has events, or
-        `by` is ``line`` and one has no stacks.
+        One row per value of `by` (the first column, str), kind and side: ``kind``, ``side`` and
+        ``change`` (category of `CHANGES`); ``typical_a_ns``, ``typical_b_ns``, ``typical_difference_ns``,
+        ``low_ns``, ``high_ns``, ``typical_ratio``, ``low_ratio``, ``high_ratio`` (float64), ``shown``
+        (boolean); ``count_a``, ``count_b``, ``total_a_ns``, ``total_b_ns``, ``difference_ns`` (int64),
+        ``mean_a_ns``, ``mean_b_ns``, ``ratio``, ``step_difference_ns`` (float64, NaN where undefined),
+        ``self_a_ns``, ``self_b_ns``, ``self_difference_ns`` (Int64), as in `FIGURES`, ``longest_a`` and
+        ``longest_b`` (Int64), the longest event of each, and ``p_value`` (float64). Ordered by the
+        absolute ``step_difference_ns``, largest first, then rows without one by ``difference_ns``.
+        ``attrs["steps"]`` has the number of compared steps of each side, at least 1,
+        ``attrs["step_time"]`` the `tfvis_nb.analysis.steps.difference.Difference` of their durations,
+        ``attrs["loop_time"]`` that of the times from a step's start to the next. If a side has a single
+        step, ``attrs["no_interval"]`` is set. `cannot_say` if neither trace has events, or `by` is
+        ``line`` and one has no stacks.
 
     Raises
     ------

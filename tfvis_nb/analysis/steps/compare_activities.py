@@ -42,8 +42,8 @@ def compare_activities(a: Side, b: Side, steps: tuple[Steps, Steps] = (None, Non
         One row per task and activity that takes time in either: ``task`` and ``activity`` (str; one of
         `tfvis_nb.analysis.steps.breakdown.PARTS` without ``_ns``), ``a_ns``, ``b_ns`` and ``difference_ns``
         (Int64, NA if unknown), ``ratio`` (float64), and whether the difference is more than chance, as in
-        `compare`. The largest difference of a task comes first. If both traces have a single task, these
-        match under any names. `cannot_say` if no event of either belongs to a step.
+        `compare`, whose ``attrs`` it has. The largest difference of a task comes first. If both traces have a
+        single task, these match under any names. `cannot_say` if no event of either belongs to a step.
 
     Raises
     ------
@@ -93,6 +93,7 @@ def compare_activities(a: Side, b: Side, steps: tuple[Steps, Steps] = (None, Non
         table[f"{letter}_ns"] = pd.arrays.IntegerArray(total, unknown)
         times.append(StepTimes(row.ravel(), np.repeat(part.step, len(PARTS)), part.ns.ravel()))
     table["difference_ns"] = table["b_ns"] - table["a_ns"]
+    table.attrs["steps"] = tuple(side.step_count for side in sides)
     table["ratio"] = ratio_of(table["b_ns"], table["a_ns"])
     took = ((table["a_ns"].fillna(1) != 0) | (table["b_ns"].fillna(1) != 0)).to_numpy(bool)
     add_differences(table, sides, times, table["difference_ns"].isna().to_numpy() | ~took)

@@ -24,6 +24,8 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 COLUMNS = {
+    "typical_a_ns": "float64",
+    "typical_b_ns": "float64",
     "typical_difference_ns": "float64",
     "low_ns": "float64",
     "high_ns": "float64",
@@ -70,7 +72,16 @@ def add_differences(
         table.attrs["no_interval"] = Text("steps_unlike" if unlike else "one_step_to_compare")
     ratio = ratio_of(pd.Series(found.b), pd.Series(found.a))
     p_value = false_discovery_rates(found.p_value)
-    values = (found.b - found.a, found.low, found.high, ratio, found.ratio_low, found.ratio_high)
+    values = (
+        found.a,
+        found.b,
+        found.b - found.a,
+        found.low,
+        found.high,
+        ratio,
+        found.ratio_low,
+        found.ratio_high,
+    )
     for name, value in zip(COLUMNS, values, strict=False):
         table[name] = value
     table["shown"] = pd.arrays.BooleanArray(p_value < LEVEL, np.isnan(p_value))

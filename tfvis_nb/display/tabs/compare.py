@@ -39,17 +39,11 @@ def _definition(trace: Trace, against: Trace) -> str:
 
 
 def _ops(trace: Trace, against: Trace, heads: tuple[str, str]) -> dict[str, Any]:
-    first, second = heads
-    shown = [
-        ("step_difference_ns", "Change per step", "change"),
-        ("self_a_ns", first, "ns"),
-        ("self_b_ns", second, "ns"),
-    ]
     return comparison.differences(
         "Op types",
         compare.compare(against, trace, by="op"),
         "op",
-        shown,
         _definition(trace, against),
         lambda rows: ZoomTargets(trace).of_events(rows["longest_b"]),
+        heads,
     )

@@ -12,7 +12,7 @@ from tfvis_nb.analysis.steps import compare
 from tfvis_nb.analysis.steps.compare_activities import compare_activities
 from tfvis_nb.analysis.steps.compared_steps import ComparedSteps
 from tfvis_nb.analysis.steps.difference_text import difference_text
-from tfvis_nb.analysis.steps.step_differences import loop_time, step_time
+from tfvis_nb.analysis.steps.step_differences import loop_time, ratio_of, step_time
 from tfvis_nb.analysis.steps.utilization import busiest_accelerator
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import shown_task
@@ -72,42 +72,33 @@ def tab(a: Compared, b: Compared, name: str) -> dict[str, Any]:
 
 
 def _differences(a: Compared, b: Compared, by: compare.Grouping) -> dict[str, Any]:
-    found = compare.compare(a.steps, b.steps, by)
-    several = found.attrs.get("steps", (1, 1)) != (1, 1)
-    shown = [
-        ("step_difference_ns", "Change per step", "change")
-        if several
-        else ("self_difference_ns", "Change", "change"),
-        ("self_a_ns", "A", "ns"),
-        ("self_b_ns", "B", "ns"),
-        ("ratio", "B / A", "ratio"),
-    ]
     what = (
         "Self times: without the events nested on the same lane; simultaneous events all count. "
         "Click a row to see the longest event of both."
     )
     title = f"Differences by {_HEADS[by].lower()}"
-    return differences(title, found, by, shown, what, lambda rows: _zoom(a, b, rows))
+    found = compare.compare(a.steps, b.steps, by)
+    return differences(title, found, by, what, lambda rows: _zoom(a, b, rows))
 
 
 def differences(
     title: str,
     found: pd.DataFrame,
     by: str,
-    shown: list[tuple[str, str, str]],
     definition: str,
     zoom: Callable[[pd.DataFrame], list[Any]],
+    heads: tuple[str, str] = ("A", "B"),
 ) -> dict[str, Any]:
-    """Return a table of `compare`: `shown` are its columns of times, `zoom` has the events of rows."""
+    """Return a table of `compare`; `heads` are the heads of both times, `zoom` has the events of rows."""
     is_known = _has_intervals(found)
-    per_step = {"step_difference_ns": "typical_difference_ns"} if is_known else {}
+    found = _per_step(found, "self_a_ns", "self_b_ns")
     columns = [
         key(by, _HEADS[by], "name"),
         TableColumn("kind", "Kind", "text", "Kind of the events; only events of the same kind are compared."),
         _DIFFERENCES if is_known else _STATUS,
+        *_times_per_step(found, heads),
         *figures(
             compare.FIGURES,
-            *((per_step.get(name, name), label, unit) for name, label, unit in shown),
             ("count_a", "Count A", "count"),
             ("count_b", "Count B", "count"),
             ("mean_a_ns", "Mean A", "ns"),
@@ -119,7 +110,7 @@ def differences(
     definition = _with_reason(f"{definition} {_SHOWN_FIRST if is_known else _LARGEST_FIRST}", found)
     found = found[found["side"].astype(str) != "repeated"]
     if is_known:
-        size = -found["typical_difference_ns"].abs().fillna(-1).to_numpy()
+        size = -found["step_change_ns"].abs().fillna(-1).to_numpy()
         found = found.iloc[np.lexsort((size, ~found["shown"].fillna(False).to_numpy(bool)))]
     rows = _with_words(found.head(MOST_ROWS))
     return table(
@@ -133,6 +124,37 @@ def differences(
         row_count=len(found),
         order="largest",
     )
+
+
+def _per_step(found: pd.DataFrame, a: str, b: str) -> pd.DataFrame:
+    """Add the times of both sides per step, from the columns `a` and `b`, with their difference and ratio."""
+    if _has_intervals(found):
+        times = found["typical_a_ns"], found["typical_b_ns"]
+    else:
+        steps = found.attrs.get("steps", (1, 1))
+        first, second = (
+            found[name].astype("Float64") / count for name, count in zip((a, b), steps, strict=True)
+        )
+        times = first, second
+    return found.assign(
+        step_change_ns=times[1] - times[0],
+        step_a_ns=times[0],
+        step_b_ns=times[1],
+        step_ratio=ratio_of(times[1], times[0]),
+    )
+
+
+def _times_per_step(found: pd.DataFrame, heads: tuple[str, str]) -> list[TableColumn]:
+    """Return the columns that `_per_step` adds."""
+    several = found.attrs.get("steps", (1, 1)) != (1, 1)
+    what = "a typical step" if _has_intervals(found) else "a step, on average," if several else "the step"
+    change = "Change per step" if several else "Change"
+    return [
+        TableColumn("step_change_ns", change, "change", f"How much longer {what} of B takes, in ns."),
+        TableColumn("step_a_ns", heads[0], "ns", f"Time in {what} of A, in ns."),
+        TableColumn("step_b_ns", heads[1], "ns", f"Time in {what} of B, in ns."),
+        TableColumn("step_ratio", "B / A", "ratio", "B / A."),
+    ]
 
 
 def _has_intervals(found: pd.DataFrame) -> bool:
@@ -200,7 +222,8 @@ def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> dict
         if min(len(np.concatenate(times_of(side.steps))) for side in (a, b)) > 1 and found.a > 0:
             for of_side, ns in zip(times, (found.a, found.b), strict=True):
                 of_side[name] = round(ns)
-    names = [name for name in times[0] if name in times[1]]
+    # The headline is about typical steps.
+    names = sorted((name for name in times[0] if name in times[1]), key=lambda name: "Typical" not in name)
     rows = pd.DataFrame(
         {"what": names, "a": [times[0][name] for name in names], "b": [times[1][name] for name in names]}
     )
@@ -214,7 +237,7 @@ _HINTS = {
     "Typical step": "Mean of the steps without the longest and the shortest fifth, in ns; of three or more"
     " runs on both sides, the same mean of their typical steps. A first step that is set apart is left out.",
     "Typical loop": "The same for the times from the start of a step to the start of the next, in ns.",
-    "Steps": "Sum of the steps' durations, in ns.",
+    "All steps": "Sum of the steps' durations, in ns.",
     "Device busy": "How long the busiest device of a step was busy, in ns; of several steps the median.",
 }
 
@@ -227,7 +250,7 @@ def _times(side: Compared) -> dict[str, int]:
     took = steps["duration_ns"]
     found = {"Duration": side.span_ns if side.step is None else int(took.iloc[0])}
     if len(took) > 1:
-        found["Steps"] = int(took.sum())
+        found["All steps"] = int(took.sum())
     of_step = busiest_accelerator(side.trace)
     busy = [ns for step in steps["step"] if (ns := of_step.get(step)) is not None]
     if busy:
@@ -240,8 +263,7 @@ def _activities(a: Compared, b: Compared) -> dict[str, Any]:
     return activities(
         found,
         "By activity",
-        "At each point in time a step has one activity, so the differences of a task add up to the "
-        "difference of its steps exactly.",
+        "At each point in time a step has one activity.",
         with_task=len(set(found["task"])) > 1,
     )
 
@@ -255,17 +277,14 @@ def activities(
     with_task: bool = True,
 ) -> dict[str, Any]:
     """Return the table of `tfvis_nb.analysis.compare_activities`."""
+    found = _per_step(found, "a_ns", "b_ns")
+    order = np.lexsort((-found["step_change_ns"].abs().fillna(-1).to_numpy(), found["task"].to_numpy()))
+    found = found.iloc[order]
     columns = [
         TableColumn("activity", "Activity", "text", "Activity, as in the breakdown."),
         *([key("task", "Task")] if with_task else []),
         *([_DIFFERENCES] if _has_intervals(found) else []),
-        *figures(
-            compare.FIGURES,
-            ("difference_ns", "Change", "change"),
-            ("a_ns", heads[0], "ns"),
-            ("b_ns", heads[1], "ns"),
-            ("ratio", "B / A", "ratio"),
-        ),
+        *_times_per_step(found, heads),
         *([_P_VALUE] if _has_intervals(found) else []),
     ]
     definition = _with_reason(definition, found)
