@@ -10,7 +10,7 @@ from tfvis_nb import Trace, events
 from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.measurements import measurements
 from tfvis_nb.core import metadata
-from tfvis_nb.core.metadata import GC_PAUSES, PROFILES, PYTHON_SAMPLES
+from tfvis_nb.core.metadata import GC_PAUSES, PROFILES, PYTHON_SAMPLES, RETURNS
 from tfvis_nb.core.stacks import Frame, StackBuilder
 from tfvis_nb.texts import Text
 
@@ -128,6 +128,18 @@ def test_advice_about_a_keras_callback_names_it() -> None:
     keras = Trace(trace.events, step_labels=labels, metadata={PYTHON_SAMPLES: samples})
     assert "callback of Keras" in findings(keras).iloc[0]["advice"]
     assert "callback" not in findings(trace).iloc[0]["advice"]
+
+
+def test_collecting_the_trace_of_a_session_run_is_no_pause() -> None:
+    trace = loop([30] * 9)
+    steps = trace.steps[trace.steps["step"] >= 0]
+    late = [{"time_ns": int(end) + 29 * MS} for end in steps["end_ns"]]
+    trace.metadata[RETURNS] = metadata.table_of(RETURNS, late)
+    assert "between_steps" not in set(findings(trace)["id"])
+    trace = loop([30] * 9)
+    early = [{"time_ns": int(end) + 5 * MS} for end in steps["end_ns"]]
+    trace.metadata[RETURNS] = metadata.table_of(RETURNS, early)
+    assert findings(trace).iloc[0]["lost_ns"] == 9 * 25 * MS
 
 
 def test_batches_of_a_keras_callback_are_part_of_its_time() -> None:

@@ -16,6 +16,9 @@ from tensorflow.python.client.session import BaseSession
 
 import tfvis_nb as tv
 from tests.support.examples import sample
+from tfvis_nb.analysis.steps.outside_steps import outside_steps, pauses
+from tfvis_nb.core.metadata import RETURNS
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.profiler import lock
 from tfvis_nb.texts import Text, id_of
@@ -50,6 +53,21 @@ def model() -> Iterator[Model]:
 
 def methods() -> list[Any]:
     return [*(vars(BaseSession)[name] for name in PATCHED), vars(BaseSession._Callable)["__call__"]]
+
+
+def test_a_session_run_lasts_until_it_returns(model: Model) -> None:
+    with tv.trace() as t:
+        for _ in range(4):
+            model.session.run(model.train, {model.x: FEED})
+    steps = t.steps[t.steps["step"] != NO_STEP]
+    returned = t.metadata[RETURNS]["time_ns"].to_numpy(np.int64)
+    assert (returned >= steps["end_ns"]).all()
+    assert (returned[:-1] <= steps["start_ns"][1:]).all()
+    start, _ = pauses(t)
+    assert start.tolist() == returned[:-1].tolist()
+    outside = outside_steps(t)
+    assert outside is not None
+    assert outside.between_ns == int((steps["start_ns"].to_numpy()[1:] - returned[:-1]).sum())
 
 
 def test_every_kind_of_run_becomes_a_step(model: Model, tmp_path: Path) -> None:

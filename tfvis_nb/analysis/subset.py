@@ -19,7 +19,14 @@ from tfvis_nb.core.annotations import carried
 from tfvis_nb.core.counters import within
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.intervals import is_inside
-from tfvis_nb.core.metadata import GC_PAUSES, LIVE_AT_FAILURE, OUT_OF_MEMORY, PYTHON_SAMPLES, Metadata
+from tfvis_nb.core.metadata import (
+    GC_PAUSES,
+    LIVE_AT_FAILURE,
+    OUT_OF_MEMORY,
+    PYTHON_SAMPLES,
+    RETURNS,
+    Metadata,
+)
 from tfvis_nb.core.nested_columns import FLOWS_IN, FLOWS_OUT, GRAPH_INPUTS, LINKS
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.time_ranges import TimeRange, recorded_range
@@ -161,7 +168,7 @@ def _metadata(trace: Trace, ids: np.ndarray) -> Metadata:
     start, end = _span(events)
     # Python's own work before the first event and after the last one belongs to the ends of the trace.
     is_first, is_last = ids[0] == 0, end == _span(trace.events)[1]
-    for subject in (PYTHON_SAMPLES, GC_PAUSES, OUT_OF_MEMORY):
+    for subject in (PYTHON_SAMPLES, GC_PAUSES, RETURNS, OUT_OF_MEMORY):
         if subject not in found:
             continue
         time = found[subject]["time_ns"]

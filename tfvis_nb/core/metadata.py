@@ -23,6 +23,7 @@ RUNS = "runs"
 PREDICTION, PREDICTED_STEPS = "prediction", "predicted_steps"
 UNDIVIDED = "undivided"
 PYTHON_SAMPLES, THREAD_SAMPLES, GC_PAUSES = "python_samples", "thread_samples", "gc_pauses"
+RETURNS = "session_returns"
 _SAMPLE = {
     "task": event_table.TEXT,
     "time_ns": "Int64",
@@ -99,6 +100,7 @@ SUBJECTS: dict[str, dict[str, Any]] = {
         "duration_ns": "Int64",
         "generation": "Int64",
     },
+    RETURNS: {"task": event_table.TEXT, "time_ns": "Int64"},
     TRACING_COST: {
         "is_traced": "Int64",
         "run": "Int64",
@@ -126,7 +128,9 @@ as replayed without a change, and as predicted. Recordings that nothing divides 
 undivided. A sample of Python has the innermost line of the user's own code in the thread that recorded; no
 line if none of the user's code ran, or if the line is unknown. All samples stand for the same time. A sample
 of other threads has the line that one of them ran while TensorFlow or JAX called Python on it. A pause of
-Python's garbage collector has its start and generation; short ones are left out. A trace of a cell has the
+Python's garbage collector has its start and generation; short ones are left out. A
+traced run of a session returns to Python later than its last event, because it collects its trace. A trace of
+a cell has the
 runs of the same code that its history holds, including this one: a digest of the code, their ends, and the
 times of their typical steps and loops.
 """
@@ -137,7 +141,7 @@ CODE = (PYTHON_SAMPLES, THREAD_SAMPLES)
 DAMAGED = (AttributeError, KeyError, TypeError, ValueError, OverflowError)
 """Errors that `from_json` raises for anything but a result of `to_json`."""
 
-_MOST_ROWS = 100_000
+MOST_ROWS = 100_000
 """No program has so many devices, functions or layers; a table with more rows is hostile."""
 
 
@@ -154,7 +158,7 @@ def table_of(subject: str, rows: Iterable[Mapping[str, Any]]) -> pd.DataFrame:
     0  /device:GPU:0    132
     """
     listed = list(rows)
-    if len(listed) > _MOST_ROWS:
+    if len(listed) > MOST_ROWS:
         raise ValueError(f"{len(listed):,} rows of {subject}")
     return pd.DataFrame(
         {
@@ -187,7 +191,7 @@ def joined(all_of_them: Iterable[Metadata]) -> Metadata:
     }
     # Only samples of many recordings are more; every n-th row stands for all.
     return {
-        subject: table.iloc[:: len(table) // _MOST_ROWS + 1].reset_index(drop=True)
+        subject: table.iloc[:: len(table) // MOST_ROWS + 1].reset_index(drop=True)
         for subject, table in whole.items()
     }
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tfvis_nb.core.metadata import MOST_ROWS, RETURNS, table_of
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading import EmptyTraceError, read_trace
@@ -114,6 +115,8 @@ def _task_of_environment() -> tuple[str, int, int] | None:
 def _sessions(runs: Sequence[Run]) -> Trace:
     sessions = read_trace([run.metadata for run in runs])
     sessions.step_labels = dict(enumerate(run.label for run in runs))
+    returns = [{"task": "", "time_ns": run.returned_ns} for run in runs[-MOST_ROWS:]]
+    sessions.metadata |= {RETURNS: table_of(RETURNS, returns)}
     if any(run.requested for run in runs):
         kept = zip_longest(sessions.run_metadata, runs)
         # Concatenated serialised messages form one message.

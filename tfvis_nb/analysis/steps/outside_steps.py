@@ -7,14 +7,16 @@ import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.metadata import RETURNS
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.events import NO_STEP
+from tfvis_nb.events import LATEST_NS, NO_STEP
 from tfvis_nb.texts import id_of
 
 FIGURES: dict[str, str] = {
-    "run_ns": "Latest end minus earliest start of all events of the trace, in ns.",
-    "outside_ns": "run_ns minus the length of the union of all steps, in ns.",
+    "run_ns": "Latest end minus earliest start of all events and session runs of the trace, in ns.",
+    "outside_ns": "run_ns minus the length of the union of all steps, in ns. A traced run of a session lasts"
+    " until it returned: after its last event it collects its trace.",
     "before_ns": "From the start of the run to the start of the first step, in ns; part of outside_ns.",
     "after_ns": "From the end of the last step to the end of the run, in ns; part of outside_ns.",
     "between_ns": "outside_ns - before_ns - after_ns, in ns: the pauses between steps.",
@@ -58,7 +60,20 @@ class OutsideSteps(NamedTuple):
 @per_trace
 def pauses(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
     """Return the start and end of each pause between steps, in epoch ns and in order."""
-    return pauses_of(trace.steps[trace.steps["step"] != NO_STEP])
+    return pauses_of(_until_returns(trace))
+
+
+def _until_returns(trace: Trace) -> pd.DataFrame:
+    """Return the steps, each session run until it returned: after its last event it collects its trace."""
+    steps = trace.steps[trace.steps["step"] != NO_STEP].sort_values("start_ns", kind="stable")
+    if RETURNS not in trace.metadata:
+        return steps
+    returns = np.sort(trace.metadata[RETURNS]["time_ns"].dropna().to_numpy(np.int64))
+    start, end = (steps[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
+    at = np.searchsorted(returns, end)
+    returned = np.append(returns, 0)[at]
+    following = np.append(start[1:], LATEST_NS)[: len(start)]
+    return steps.assign(end_ns=np.where(returned <= following, np.maximum(end, returned), end))
 
 
 def pauses_of(steps: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
@@ -96,11 +111,11 @@ def outside_steps(trace: Trace) -> OutsideSteps | None:
     >>> outside.run_ns, outside.before_ns, outside.between_ns, outside.run_share
     (80, 10, 20, 0.375)
     """
-    steps = trace.steps[trace.steps["step"] != NO_STEP]
+    steps = _until_returns(trace)
     if steps.empty or any(id_of(note) == DAYS_APART for note in trace.notes):
         return None
     first = int(trace.steps["start_ns"].min())
-    last = int(trace.steps["end_ns"].max())
+    last = int(max(trace.steps["end_ns"].max(), steps["end_ns"].max()))
     start, end = steps["start_ns"].to_numpy(np.int64), steps["end_ns"].to_numpy(np.int64)
     covered = union(np.zeros(len(start), np.int64), start, end)
     in_steps = int(lengths(covered, 1, 2)[0, 1])

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +30,7 @@ LABEL_NAMES = 3
 
 @dataclass(frozen=True)
 class Run:
-    """One traced run: its position, the names of its ops, its serialised ``RunMetadata``.
+    """One traced run: its position, the names of its ops, its serialised ``RunMetadata``, its end.
 
     `requested` has the result of `RequestedDevices` for `graph`, the session's.
     """
@@ -37,6 +38,7 @@ class Run:
     number: int
     label: str
     metadata: bytes
+    returned_ns: int = 0
     requested: bytes = b""
     graph: Any = None
 
@@ -154,7 +156,7 @@ class SessionTracer:
         with self._lock:
             self._running -= 1
             if self._open:
-                self._runs.append(Run(number, label, metadata, requested, graph))
+                self._runs.append(Run(number, label, metadata, time.time_ns(), requested, graph))
         return result
 
     def _tracing_run(self, original: Any) -> Any:
