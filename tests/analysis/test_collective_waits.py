@@ -17,7 +17,7 @@ from tests.real_traces import DATA, real_trace
 from tests.wire_reader import read_drawn
 from tfvis_nb import events
 from tfvis_nb.analysis.communication.collective_waits import COLUMNS, collective_waits, late_ranks
-from tfvis_nb.analysis.events.waits import waits
+from tfvis_nb.analysis.communication.waits import waits
 from tfvis_nb.analysis.subset import subset
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.reading.stepstats.label_grammar import is_collective

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.real_traces import real_trace
-from tfvis_nb import events
+from tfvis_nb import Trace, events
 from tfvis_nb.analysis.events.lanes import lanes
 
 
@@ -32,7 +32,8 @@ def test_busy_time_is_the_union_of_the_lane(rows: list[tuple[int, int, str]]) ->
         rows=len(rows),
     )
     found = {
-        row.lane: (row.events, row.busy_ns, row.start_ns, row.end_ns) for row in lanes(table).itertuples()
+        row.lane: (row.events, row.busy_ns, row.start_ns, row.end_ns)
+        for row in lanes(Trace(table)).itertuples()
     }
     expected = {}
     for name in {row[2] for row in rows}:
@@ -66,7 +67,7 @@ def test_order_and_kind() -> None:
             "kind": kinds,
         }
     )
-    found = lanes(table)
+    found = lanes(Trace(table))
     assert found["lane"].tolist() == [
         "recv", "tf_Compute/7", "ops", "stream:9", "stream:13", "memcpy H2D", "ops",
     ]  # fmt: skip

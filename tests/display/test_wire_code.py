@@ -6,7 +6,6 @@ import base64
 import gzip
 import re
 from collections.abc import Callable
-from functools import cached_property
 
 import pyarrow as pa
 import pytest
@@ -18,7 +17,7 @@ from tfvis_nb import Trace, events
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.html_export import HtmlExport
 from tfvis_nb.core.stacks import Frame, StackBuilder, joined
-from tfvis_nb.core.trace_tables import TraceTables
+from tfvis_nb.core.trace_tables import Table, TraceTables
 from tfvis_nb.display.comparison.widget import show_comparison
 from tfvis_nb.display.dashboard.widget import show_dashboard
 from tfvis_nb.display.large.queries import Windows
@@ -121,7 +120,7 @@ def test_the_kernel_sends_the_code_of_a_large_trace() -> None:
 
 def test_no_table_that_was_computed_with_code_stays_without_it() -> None:
     trace = coded()
-    names = [name for name, made in vars(TraceTables).items() if isinstance(made, cached_property)]
+    names = [name for name, made in vars(TraceTables).items() if isinstance(made, Table)]
     tables = {name: getattr(trace, name) for name in names}
     assert any("Cell [7]" in str(table.to_dict()) for table in tables.values())
     kept = vars(without_code(trace))

@@ -35,6 +35,7 @@ from tfvis_nb.analysis import (
 )
 from tfvis_nb.analysis.fleet import drift
 from tfvis_nb.analysis.steps import breakdown
+from tfvis_nb.core.trace_tables import Table
 from tfvis_nb.dataset.tables import TABLES
 from tfvis_nb.display.charts import Charts
 from tfvis_nb.display.large.queries import Windows
@@ -110,7 +111,7 @@ def survive(trace: tv.Trace, chance: random.Random) -> bool:
         return False
     sound(trace)
     for name, one in inspect.getmembers(tv.Trace):
-        if isinstance(one, functools.cached_property):
+        if isinstance(one, Table | functools.cached_property):
             getattr(trace, name)
     sound_tables(trace)
     beside = _beside(trace, chance)

@@ -10,6 +10,7 @@ import pandas as pd
 
 from tfvis_nb.core.options import refuse_unknown
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.trace_tables import table_names
 from tfvis_nb.texts import Text
 
 _P = ParamSpec("_P")
@@ -34,6 +35,7 @@ def validate_input(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
     parameters = inspect.signature(analysis, eval_str=True).parameters
     traces = [name for name, one in parameters.items() if one.annotation is Trace]
     function = f"{analysis.__module__}.{analysis.__qualname__}"
+    table_name = table_names().get(function)
 
     @functools.wraps(analysis)
     def validated(*args: _P.args, **kwargs: _P.kwargs) -> _R:
@@ -48,7 +50,13 @@ def validate_input(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
         if len(traces) != 1 or traces[0] not in given or None in key:
             return analysis(*args, **kwargs)
         # Through vars, like `per_trace`.
-        kept = vars(given[traces[0]]).setdefault("_cache", {})
+        tables = vars(given[traces[0]])
+        if table_name is not None and len(given) == 1:
+            # An attribute of the trace, of any length, so only its columns are copied.
+            if table_name not in tables:
+                tables[table_name] = analysis(*args, **kwargs)
+            return cast("_R", _shallow_copy(tables[table_name]))
+        kept = tables.setdefault("_cache", {})
         if key in kept:
             return cast("_R", kept[key].copy())
         table = analysis(*args, **kwargs)
@@ -57,6 +65,15 @@ def validate_input(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
         return table
 
     return validated
+
+
+def _shallow_copy(table: Any) -> Any:
+    """Copy the columns of a DataFrame, keeping a subclass that prints its texts; return other results."""
+    if not isinstance(table, pd.DataFrame):
+        return table
+    copied = type(table)(table, copy=False)
+    copied.attrs.update(table.attrs)
+    return copied
 
 
 def _hashable(name: str, value: Any) -> tuple[str, type, Hashable] | None:

@@ -12,9 +12,15 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from tfvis_nb.analysis.communication.collective_waits import collective_waits
+from tfvis_nb.analysis.communication.transfers import transfers
+from tfvis_nb.analysis.critical_path.critical_path import critical_path
+from tfvis_nb.analysis.critical_path.slack import slack
 from tfvis_nb.analysis.dataflow.edges import edges
+from tfvis_nb.analysis.idle.idle_gaps import idle_gaps
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER
-from tfvis_nb.analysis.memory.memory_usage import curve_numbers
+from tfvis_nb.analysis.memory.memory_usage import curve_numbers, memory_usage
+from tfvis_nb.analysis.memory.tensor_lifetimes import tensor_lifetimes
 from tfvis_nb.core.annotations import carried
 from tfvis_nb.core.counters import within
 from tfvis_nb.core.format import format_duration
@@ -61,9 +67,9 @@ def subset(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> 
     part.edges = ends_within(ids, edges)
     kinds = part.events["kind"]
     if kinds.isin(["transfer", "memcpy"]).any():
-        part.transfers = _rows_of(ids, trace.transfers)
+        part.transfers = _rows_of(ids, transfers(trace))
     if (kinds == "collective").any():
-        part.collective_waits = _rows_of(ids, trace.collective_waits)
+        part.collective_waits = _rows_of(ids, collective_waits(trace))
     return part
 
 
@@ -99,7 +105,7 @@ def of_steps(trace: Trace, steps: Any) -> Trace:
     part.steps = pd.concat([beside, steps_of], ignore_index=True)
     keep_memory(trace, part, ids)
     keep_waits(trace, part, ids)
-    part.idle_gaps = _of_steps(part.idle_gaps, chosen)
+    part.idle_gaps = _of_steps(idle_gaps(part), chosen)
     note = Text("steps_of_run", steps=len(chosen), whole=len(numbers), events=len(ids))
     part.notes = [note, *part.notes]
     return part
@@ -207,7 +213,7 @@ def keep_memory(trace: Trace, part: Trace, ids: np.ndarray) -> None:
     It stays with the part and its picture, but is not written to Parquet files: a trace read from one only
     has the allocations of its own events.
     """
-    curve, buffers = trace.memory, trace.lifetimes
+    curve, buffers = memory_usage(trace), tensor_lifetimes(trace)
     start, end = _span(part.events)
     if not curve.empty:
         time = curve["time_ns"].to_numpy()
@@ -225,13 +231,13 @@ def keep_memory(trace: Trace, part: Trace, ids: np.ndarray) -> None:
 def keep_waits(trace: Trace, part: Trace, ids: np.ndarray) -> None:
     """Give a part the waits of steps and devices of the whole trace during the part."""
     start, end = _span(part.events)
-    path = _cut(trace.critical_path, start, end)
+    path = _cut(critical_path(trace), start, end)
     event = _indices(ids, path["event"].to_numpy(np.int64))
     part.critical_path = path[event >= 0].assign(event=event[event >= 0]).reset_index(drop=True)
-    gaps = _cut(trace.idle_gaps, start, end)
+    gaps = _cut(idle_gaps(trace), start, end)
     events = {name: _indices(ids, gaps[name].to_numpy(np.int64)) for name in ("cause_event", "end_event")}
     part.idle_gaps = gaps.assign(**events)
-    part.slack = _rows_of(ids, trace.slack)
+    part.slack = _rows_of(ids, slack(trace))
 
 
 def _span(events: pd.DataFrame) -> tuple[int, int]:
@@ -249,7 +255,7 @@ def _cut(table: pd.DataFrame, start: int, end: int) -> pd.DataFrame:
 def edges_in_steps(trace: Trace, steps: np.ndarray) -> pd.DataFrame:
     """Find the edges of some steps without looking at other steps, because no edge leaves its step."""
     if "edges" in trace.__dict__:
-        return trace.edges
+        return edges(trace)
     ids = np.flatnonzero(np.isin(trace.events["step"].to_numpy(), steps))
     known = () if trace.nested is None else trace.nested.column_names
     links = [name for name in (*LINKS, FLOWS_OUT, FLOWS_IN, GRAPH_INPUTS) if name in known]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,7 +11,8 @@ import pandas as pd
 
 from tfvis_nb.core.categories import beginning, containing, is_kind
 from tfvis_nb.core.devices import ACCELERATOR
-from tfvis_nb.events import NO_STEP
+from tfvis_nb.events import NO_STEP, TEXT
+from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from tfvis_nb.core.trace import Trace
@@ -108,6 +110,31 @@ def _done_before(events: pd.DataFrame, finish: np.ndarray, codes: np.ndarray, ow
     found = np.full(len(own), _NEVER)
     np.maximum.at(found, used[2], before.cummax().groupby([used[0], used[1]]).shift(fill_value=_NEVER))
     return found[1:]
+
+
+def step_table(
+    events: pd.DataFrame, step_labels: Mapping[int, str], late: np.ndarray | None = None
+) -> pd.DataFrame:
+    """Return the table `Trace.steps`; `late` is as in `step_spans`."""
+    table = step_spans(events, late).reset_index()
+    table.insert(3, "duration_ns", table["end_ns"] - table["start_ns"])
+    labels = [step_labels.get(step, "") for step in table["step"].tolist()]
+    table["label"] = pd.array(labels, dtype=TEXT)
+    return table
+
+
+def of_steps(trace: Trace, steps: Collection[int] | None) -> np.ndarray:
+    """Return the events of some steps; all events, including those outside steps, if `steps` is None."""
+    step = trace.events["step"].to_numpy(np.int64)
+    if steps is None:
+        return np.arange(len(step))
+    if isinstance(steps, str | bytes) or not isinstance(steps, Iterable):
+        raise TypeError(Text("steps_no_list", steps=steps))
+    wanted = sorted(set(steps))
+    missing = set(wanted) - set(trace.steps["step"].tolist())
+    if missing:
+        raise ValueError(Text("no_step", step=min(missing)))
+    return np.flatnonzero(np.isin(step, wanted))
 
 
 def within_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, SupportsIndex, Unpack, overload
 
@@ -23,6 +24,7 @@ from tfvis_nb.core.metadata import Metadata
 from tfvis_nb.core.options import check_title, only_known_options
 from tfvis_nb.core.picture_export import PictureExport
 from tfvis_nb.core.stacks import StackTable
+from tfvis_nb.core.step_spans import step_table
 from tfvis_nb.core.time_ranges import Time, TimeRange
 from tfvis_nb.core.trace_tables import TraceTables
 from tfvis_nb.texts import Text
@@ -144,6 +146,15 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         It cannot be replaced, because `lanes`, `transfers`, `edges` and the timeline derive from it.
         """
         return self._events
+
+    @cached_property
+    def steps(self) -> pd.DataFrame:
+        """One row per step: step, start_ns, end_ns, duration_ns, events, label.
+
+        Events outside all steps form one row with the step -1 (`tfvis_nb.events.NO_STEP`). Steps of JAX
+        follow each other: one starts at the earliest when the one before it ends.
+        """
+        return step_table(self.events, self.step_labels)
 
     @property
     def annotations(self) -> pd.DataFrame:

@@ -23,11 +23,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from tfvis_nb.analysis.communication.waits import waits
 from tfvis_nb.analysis.events.bar_categories import categories
 from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
 from tfvis_nb.analysis.events.merging import merge_neighbours, pieces
 from tfvis_nb.analysis.events.row_packing import pack_rows
-from tfvis_nb.analysis.events.waits import waits
 from tfvis_nb.core.step_spans import within_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP

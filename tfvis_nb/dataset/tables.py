@@ -7,11 +7,11 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb import events as event_table
+from tfvis_nb.analysis.communication.waits import waits
 from tfvis_nb.analysis.events.activity import ACTIVITIES
 from tfvis_nb.analysis.events.bar_categories import drawn_activity
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
-from tfvis_nb.analysis.events.waits import waits
 from tfvis_nb.core.stacks import STACK, StackTable, event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.dataset.levels import rows_of

@@ -7,6 +7,7 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.communication.transfers import transfers
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.trace import Trace
@@ -162,7 +163,7 @@ def _moved(trace: Trace, by: Channel) -> _Moved:
     """Return tensors and copies that have a size and a duration."""
     if by not in CHANNELS:
         raise ValueError(Text("not_one_of", choices=", ".join(CHANNELS), by=by))
-    table = trace.transfers
+    table = transfers(trace)
     time = table["transfer_ns"].to_numpy(np.int64, na_value=0)
     kept = np.flatnonzero((time > 0) & table["bytes"].notna().to_numpy())
     table, time = table.iloc[kept], time[kept]
@@ -226,5 +227,5 @@ def _channel(channels: list[str], codes: np.ndarray) -> pd.Categorical:
 
 
 def _left_out(table: pd.DataFrame, trace: Trace, moved: _Moved) -> pd.DataFrame:
-    table.attrs["left_out"] = len(trace.transfers) - len(moved.start)
+    table.attrs["left_out"] = len(transfers(trace)) - len(moved.start)
     return table

@@ -7,6 +7,9 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
+from tfvis_nb.analysis.communication.collective_waits import collective_waits
+from tfvis_nb.analysis.communication.transfers import transfers
+from tfvis_nb.analysis.dataflow.edges import edges as edges_of
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.clock_bounds import UNKNOWN
 from tfvis_nb.core.devices import task_of
@@ -102,7 +105,7 @@ def tasks(trace: Trace) -> list[str]:
     """Return the tasks that have events, sent tensors or took part in collectives."""
     ends = (trace.events[column].cat.categories for column in ("source", "destination"))
     found = {task_of(str(name)) for names in ends for name in names}
-    found |= set(trace.collective_waits["task"].astype(str))
+    found |= set(collective_waits(trace)["task"].astype(str))
     return sorted({str(name) for name in trace.events["task"].cat.categories} | found)
 
 
@@ -131,7 +134,7 @@ def _keys(first: Iterable[object], second: Iterable[object]) -> list[str]:
 
 
 def _collectives(trace: Trace) -> pd.DataFrame:
-    known = trace.collective_waits
+    known = collective_waits(trace)
     known = known[known["wait_ns"].notna() & (known["step"] != event_table.NO_STEP)]
     return _rows(
         known["collective"].astype(str),
@@ -145,7 +148,7 @@ def _collectives(trace: Trace) -> pd.DataFrame:
 
 
 def _exchanges(trace: Trace) -> pd.DataFrame:
-    moved = trace.transfers
+    moved = transfers(trace)
     buffers = (trace.events["op"].iloc[moved["event"]] == "RecvBuf").to_numpy()
     moved = moved[buffers & (moved["step"] != event_table.NO_STEP).to_numpy()]
     called = [_ROUND.fullmatch(text) for text in moved["tensor"].fillna("").astype(str)]
@@ -174,7 +177,7 @@ def _inputs(trace: Trace) -> pd.DataFrame:
     empty = _rows(*([pd.Series(dtype=object)] * 5), *([pd.Series(dtype="int64")] * 2))
     if not received.any():
         return empty
-    edges = trace.edges
+    edges = edges_of(trace)
     source, target = (edges[name].to_numpy(np.int64) for name in ("source", "target"))
     step = events["step"].to_numpy(np.int64)
     used = received[source] & (step[target] != event_table.NO_STEP)

@@ -158,7 +158,7 @@ def late_ranks(trace: Trace) -> pd.DataFrame:
     >>> ranks[["task", "last", "waited_ns", "sole_wait_ns"]].values.tolist()
     [['/task:1', 2, 0, 70], ['/task:0', 0, 70, 0]]
     """
-    arrived = trace.collective_waits
+    arrived = collective_waits(trace)
     known = arrived[arrived["wait_ns"].notna()].reset_index(drop=True)
     start = known["start_ns"].to_numpy(np.int64)
     wait = known["wait_ns"].to_numpy(np.int64)

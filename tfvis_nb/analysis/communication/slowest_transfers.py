@@ -5,6 +5,8 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.communication.transfers import transfers
+from tfvis_nb.analysis.dataflow.edges import edges as edges_of
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -105,7 +107,7 @@ def slowest_transfers(trace: Trace, most: int | None = None) -> pd.DataFrame:
         raise TypeError(Text("most_no_number", most=most))
     if most is not None and most < 0:
         raise ValueError(Text("most_negative", most=most))
-    moved = trace.transfers
+    moved = transfers(trace)
     if moved.empty:
         return cannot_say(_COLUMNS, Text("no_transfers"))
     duration = moved["duration_ns"].to_numpy(np.int64)
@@ -136,7 +138,7 @@ class _Ends:
 
     def __init__(self, trace: Trace, event: np.ndarray) -> None:
         self._names = trace.events["name"]
-        edges = trace.edges
+        edges = edges_of(trace)
         source, target = (edges[name].to_numpy(np.int64) for name in ("source", "target"))
         launch = (edges["kind"] == "launch").to_numpy()
         count, rows = len(self._names), len(event)

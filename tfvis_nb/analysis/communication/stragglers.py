@@ -7,9 +7,10 @@ import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.communication.barriers import COLUMNS, certain, met, tasks
-from tfvis_nb.analysis.steps.op_statistics import of_steps
+from tfvis_nb.analysis.communication.collective_waits import collective_waits
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
 from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.step_spans import of_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
@@ -176,6 +177,6 @@ def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
 def _reason(trace: Trace) -> Text:
     if not (trace.steps["step"] != NO_STEP).any():
         return Text("no_steps")
-    if trace.collective_waits["wait_ns"].isna().any():
+    if collective_waits(trace)["wait_ns"].isna().any():
         return Text("clocks_disagree")
     return Text("one_task")

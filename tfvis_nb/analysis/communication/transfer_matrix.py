@@ -8,10 +8,11 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
-from tfvis_nb.analysis.steps.op_statistics import of_steps
+from tfvis_nb.analysis.communication.transfers import transfers
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.step_spans import of_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -102,7 +103,7 @@ def transfer_matrix(
     """
     if between not in ENDS:
         raise ValueError(Text("ends_not_one_of", choices=", ".join(ENDS), between=between))
-    moved = trace.transfers
+    moved = transfers(trace)
     if steps is not None:
         moved = moved[np.isin(moved["event"], of_steps(trace, steps))]
     if moved.empty:

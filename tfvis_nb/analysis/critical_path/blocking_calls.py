@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.critical_path.dependency_table import Times
+from tfvis_nb.analysis.dataflow.edges import edges as edges_of
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.intervals import union
@@ -38,7 +39,7 @@ def launch_pairs(trace: Trace, times: Times) -> tuple[np.ndarray, np.ndarray]:
 
     Chrome traces record when work was launched, but not the launching call. It started at that time.
     """
-    edges = trace.edges
+    edges = edges_of(trace)
     of_kind = edges["kind"].eq("launch").to_numpy()
     source, target = (edges[name].to_numpy(np.int64)[of_kind] for name in ("source", "target"))
     wanted = times.device & times.known_ready

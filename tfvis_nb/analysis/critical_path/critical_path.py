@@ -148,7 +148,7 @@ def path_lengths(trace: Trace) -> pd.DataFrame:
     >>> path_lengths(Trace(table))[["category", "duration_ns", "share"]].values.tolist()
     [['host_compute', 90, 0.9], ['unknown', 10, 0.1]]
     """
-    path = trace.critical_path
+    path = critical_path(trace)
     if why_not(path):
         return cannot_say(_LENGTHS, why_not(path))
     table = path.groupby(["step", "category"], observed=True)["duration_ns"].sum().reset_index()
@@ -161,7 +161,7 @@ def path_lengths(trace: Trace) -> pd.DataFrame:
 def path_events(trace: Trace) -> np.ndarray:
     """Return a mask of the events on the critical path of a step."""
     mask = np.zeros(len(trace.events), bool)
-    path = trace.critical_path
+    path = critical_path(trace)
     if not path.empty:
         mask[path["event"].to_numpy(np.int64)[~path["category"].isin(WAITS).to_numpy()]] = True
     return mask

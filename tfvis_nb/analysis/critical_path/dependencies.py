@@ -15,6 +15,7 @@ from tfvis_nb.analysis.critical_path.device import (
 )
 from tfvis_nb.analysis.critical_path.peers import channels, copies_of_received, last_arrivals
 from tfvis_nb.analysis.critical_path.threads import calls, executor_turns, thread_order
+from tfvis_nb.analysis.dataflow.edges import edges as edges_of
 from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.analysis.dataflow.recorded_links import recorded_links
 from tfvis_nb.analysis.events.activity import NUMBER, activity
@@ -49,7 +50,7 @@ def dependencies(
     * ``order``: a guess if none of the above is known: the event that ended last before it on its task, or
       the end of the step before it on all tasks.
     """
-    edges = trace.edges
+    edges = edges_of(trace)
     source, target = (edges[name].to_numpy(np.int64) for name in ("source", "target"))
     links = recorded_links(trace)
     handed = links[(links["kind"] == "control").to_numpy()]

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from tfvis_nb.analysis.communication.collective_waits import collective_waits
+from tfvis_nb.analysis.communication.transfers import transfers
 from tfvis_nb.analysis.critical_path.dependency_table import COARSE, Dependencies, Times
 from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.core.categories import is_kind
@@ -11,7 +13,7 @@ from tfvis_nb.core.trace import Trace
 
 def last_arrivals(trace: Trace, times: Times) -> Dependencies:
     """Return the rank that each collective waited for: the last to arrive."""
-    arrived = trace.collective_waits
+    arrived = collective_waits(trace)
     event, group = (arrived[name].to_numpy(np.int64) for name in ("event", "collective"))
     # Rows of a collective are ordered by arrival.
     final = np.searchsorted(group, group, "right") - 1
@@ -43,14 +45,14 @@ def copies_of_received(trace: Trace, times: Times, launched: np.ndarray) -> Depe
 
 def _received(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
     """Return received tensors (int64 event ids) and when each started to move (epoch ns; 0 if unknown)."""
-    moved = trace.transfers
+    moved = transfers(trace)
     moved = moved[(moved["kind"] == "transfer").to_numpy()]
     return moved["event"].to_numpy(np.int64), moved["turn_ns"].to_numpy(np.int64, na_value=0)
 
 
 def channels(trace: Trace, times: Times) -> Dependencies:
     """Return the tensor that each received one waited for: the previous one between the same two tasks."""
-    moved = trace.transfers
+    moved = transfers(trace)
     moved = moved[(moved["kind"] == "transfer").to_numpy() & moved["transfer_ns"].notna().to_numpy()]
     row = moved["event"].to_numpy(np.int64)
     ends = []

@@ -6,6 +6,7 @@ import pandas as pd
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.critical_path.dependency_table import Dependencies
+from tfvis_nb.analysis.dataflow.edges import edges
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
@@ -53,7 +54,7 @@ def slack(trace: Trace) -> pd.DataFrame:
     >>> slack(Trace(table))["slack_ns"].tolist()
     [0, 30, 0]
     """
-    if not (trace.edges["kind"] == "data").any():
+    if not (edges(trace)["kind"] == "data").any():
         return cannot_say(_COLUMNS, Text("no_op_inputs"))
     times, table = backtracker(trace).times, backtracker(trace).dependencies
     rows = np.flatnonzero(times.counts & (times.step != NO_STEP))

@@ -7,6 +7,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.analysis.dataflow.graph_inputs import executor_rows, graph_inputs
 from tfvis_nb.analysis.dataflow.horovod_phases import AWAITED, phase_edges
@@ -20,6 +21,7 @@ KINDS = ("data", "control", "transfer", "launch", "flow")
 _TRANSFERRED = r"^(?:edge_\d+_)?(?P<node>.+)$"
 
 
+@validate_input
 def edges(trace: Trace) -> pd.DataFrame:
     """Return the unique edges between events of a trace, ordered by target: ``source``, ``target``, ``kind``.
 

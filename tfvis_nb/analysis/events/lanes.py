@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.core.labels import natural
 from tfvis_nb.core.trace import Trace
 
@@ -10,11 +11,13 @@ _LANE_ORDER = ("ops", "collective", "recv", "stream:", "memcpy", "memset", "sync
 _KEYS = ["task", "device", "lane"]
 
 
-def lanes(events: pd.DataFrame) -> pd.DataFrame:
+@validate_input
+def lanes(trace: Trace) -> pd.DataFrame:
     """Return one row per lane, ordered by task, CPUs before GPUs, ops before streams.
 
     ``kind`` is the most frequent one of its rows, ``busy_ns`` the time covered by at least one row.
     """
+    events = trace.events
     number, first = _numbered(events)
     start = events["start_ns"].to_numpy(np.int64)
     end = start + events["duration_ns"].to_numpy(np.int64)

@@ -5,8 +5,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.communication.collective_waits import collective_waits
 from tfvis_nb.analysis.communication.communication_overlap import communication_overlap, computes
 from tfvis_nb.analysis.communication.phases import phases
+from tfvis_nb.analysis.communication.transfers import transfers
 from tfvis_nb.analysis.findings.clocks import clocks_sentence, uncertain_clocks
 from tfvis_nb.analysis.findings.finding import (
     Finding,
@@ -113,7 +115,7 @@ def _find(trace: Trace) -> list[Finding]:
         "moved": _moved(trace),
         "phases": phases(trace, of_task(trace, task) & (trace.events["step"] == step).to_numpy()),
         "computes": bool(computes(trace.events).any()),
-        "ranks_known": not trace.collective_waits.empty,
+        "ranks_known": not collective_waits(trace).empty,
         "clocks_ns": uncertain_clocks(trace, int(row["alone_ns"])) if len(sums) > 1 else None,
     }
     events = trace.events
@@ -152,7 +154,7 @@ def _phases_sentence(figures: Figures) -> str:
 
 def _moved(trace: Trace) -> dict[str, Any] | None:
     """Return the tensors received in steps, and the share of step time in which any of them moves."""
-    table = trace.transfers
+    table = transfers(trace)
     table = table[((table["kind"] == "transfer") & (table["step"] != NO_STEP)).to_numpy(bool)]
     source, destination = (
         table[name].astype(object).fillna("").map(task_of).to_numpy() for name in ("source", "destination")

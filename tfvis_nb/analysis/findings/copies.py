@@ -5,6 +5,8 @@ import re
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.communication.transfers import transfers
+from tfvis_nb.analysis.dataflow.edges import edges as edges_of
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.findings.finding import Finding, step_range, whole_tasks
 from tfvis_nb.analysis.findings.rule import (
@@ -73,7 +75,7 @@ def _find(trace: Trace) -> list[Finding]:
     worst = own.iloc[index]
     step = int(worst["step"])
     start, end = step_range(trace, step)
-    moved = trace.transfers
+    moved = transfers(trace)
     between = np.isin(activity(trace)[moved["event"].to_numpy()], [NUMBER["h2d"], NUMBER["d2h"]])
     moved = moved[between & (moved["step"] == step).to_numpy()]
     figures = {
@@ -96,7 +98,7 @@ def _variables(trace: Trace, moved: pd.DataFrame) -> Figures:
 
     The source of such a copy is an op that reads a variable.
     """
-    events, edges = trace.events, trace.edges
+    events, edges = trace.events, edges_of(trace)
     to_device = moved[activity(trace)[moved["event"].to_numpy()] == NUMBER["h2d"]]
     size = to_device.set_index("event")["bytes"].astype("float64").fillna(0)
     made = edges[(edges["kind"] == "transfer").to_numpy() & np.isin(edges["target"], size.index)]

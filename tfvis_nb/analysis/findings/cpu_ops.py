@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.dataflow.edges import edges as edges_of
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.findings.finding import Finding, step_range, step_times
 from tfvis_nb.analysis.findings.rule import (
@@ -100,7 +101,7 @@ def _asks(trace: Trace, table: pd.DataFrame) -> np.ndarray:
 
     Others copied their arguments to the GPU, or their outputs to the host for later ops.
     """
-    events, edges = trace.events, trace.edges
+    events, edges = trace.events, edges_of(trace)
     start = events["start_ns"].to_numpy(np.int64)
     end = start + events["duration_ns"].to_numpy(np.int64)
     source, target = edges["source"].to_numpy(), edges["target"].to_numpy()

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.steps.breakdown import breakdown
 from tfvis_nb.core.categories import map_categories
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
@@ -42,7 +43,7 @@ class Finding(NamedTuple):
 @per_trace
 def whole_tasks(trace: Trace) -> pd.DataFrame:
     """Return the rows of ``trace.breakdown`` for whole tasks."""
-    table = trace.breakdown
+    table = breakdown(trace)
     return table[table["device"].astype(str) == ""]
 
 

@@ -12,6 +12,7 @@ from tfvis_nb.analysis.findings.rule import LEAST_GAIN, Rule
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.findings.table import FindingsTable, table_of
 from tfvis_nb.analysis.prediction.gain import MOST_EVENTS, UNKNOWN, Gain, gain
+from tfvis_nb.analysis.steps.breakdown import breakdown
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
 from tfvis_nb.core.labels import printable
@@ -99,8 +100,8 @@ def findings(trace: Trace) -> FindingsTable:
     6000000
     """
     fatal = [(rule, finding) for rule in RULES.values() if rule.fatal for finding in rule.find(trace)]
-    reason = why_not(trace.breakdown)
-    total = 0 if reason else int(other_steps(trace).breakdown.drop_duplicates("step")["step_ns"].sum())
+    reason = why_not(breakdown(trace))
+    total = 0 if reason else int(breakdown(other_steps(trace)).drop_duplicates("step")["step_ns"].sum())
     if not total and not fatal:
         return table_of(cannot_say(_COLUMNS, reason or Text("no_step_length")))
     others = [rule for rule in RULES.values() if not rule.fatal] if total else []
@@ -110,7 +111,7 @@ def findings(trace: Trace) -> FindingsTable:
         for key in (rule.kind, finding.id):
             largest[key] = max(finding.share, largest.get(key, 0.0))
     one_time = max((largest.get(kind, 0.0) for kind in _ONE_TIME), default=0.0) >= _MUCH_ONE_TIME
-    is_atypical = one_time and bool(total) and len(trace.breakdown["step"].unique()) == 1
+    is_atypical = one_time and bool(total) and len(breakdown(trace)["step"].unique()) == 1
 
     gains = {id(finding): _gain(trace, rule, finding) for rule, finding in found}
 
@@ -164,7 +165,7 @@ def _gain(trace: Trace, rule: Rule, finding: Finding) -> Gain:
     changes = {} if rule.remedy is None else rule.remedy.changes(finding.figures)
     if not changes or math.isnan(finding.share) or len(trace.events) > MOST_EVENTS:
         return Gain(UNKNOWN)
-    saved = gain(trace, changes, rule.of(trace).breakdown["step"].unique())
+    saved = gain(trace, changes, breakdown(rule.of(trace))["step"].unique())
     if "on_time" in changes and saved.share < finding.share / 2:
         # The others wait for this task alone: without its lateness, that wait is gone.
         return Gain(UNKNOWN, reason=Text("lateness_not_recorded"))

@@ -11,6 +11,7 @@ from tfvis_nb.analysis.findings.idle_causes import waits_for, while_idle
 from tfvis_nb.analysis.findings.launch_bound import device_name, tracing_figures, tracing_sentence, waits
 from tfvis_nb.analysis.findings.program import faster_input, fewer_launches, less_host_work, recorded
 from tfvis_nb.analysis.findings.rule import Figures, Measurement, Rule, Texts, Threshold, per_step, step_time
+from tfvis_nb.analysis.idle.idle_gaps import idle_gaps
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.format import format_duration, format_percent
@@ -84,7 +85,7 @@ def _finding(trace: Trace, rows: pd.DataFrame) -> Finding:
         else None,
         **recorded(trace),
     }
-    gaps = trace.idle_gaps
+    gaps = idle_gaps(trace)
     own = gaps[(gaps["task"] == task) & (gaps["device"] == device) & (gaps["cause"] == cause)]
     longest = own.nlargest(1, "duration_ns").iloc[0]
     figures["work"] = _host_work(trace, own) if cause == "host" else None

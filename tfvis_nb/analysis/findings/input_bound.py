@@ -25,6 +25,7 @@ from tfvis_nb.analysis.findings.rule import (
     per_step,
     step_time,
 )
+from tfvis_nb.analysis.input.input_pipeline import input_pipeline
 from tfvis_nb.analysis.input.shuffle_fills import shuffle_fills
 from tfvis_nb.analysis.input.stage_names import stage_label
 from tfvis_nb.analysis.source.python_samples import called_line, sampled_clause, sampled_figures
@@ -165,7 +166,7 @@ def _bottleneck(trace: Trace, task: str) -> dict[str, Any] | None:
 
     If there are several pipelines, the program waits longest for this one.
     """
-    stages = trace.input_pipeline
+    stages = input_pipeline(trace)
     own = stages[(stages["task"].astype(str) == task) & stages["bottleneck"]]
     if own.empty:
         return None
@@ -183,7 +184,7 @@ def _bottleneck(trace: Trace, task: str) -> dict[str, Any] | None:
 
 def _buffer(trace: Trace, task: str) -> dict[str, Any] | None:
     """Return the first buffer below the root, and how often it was empty; None if unknown."""
-    stages = trace.input_pipeline
+    stages = input_pipeline(trace)
     own = stages[(stages["task"].astype(str) == task) & stages["empty"].notna() & stages["awaits"]]
     if own.empty:
         return None

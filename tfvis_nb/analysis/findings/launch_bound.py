@@ -22,6 +22,7 @@ from tfvis_nb.analysis.findings.rule import (
     step_time,
 )
 from tfvis_nb.analysis.idle.device_idle import device_idle
+from tfvis_nb.analysis.idle.idle_gaps import idle_gaps
 from tfvis_nb.analysis.idle.launch_bound import launch_stretches
 from tfvis_nb.analysis.steps.slow_steps import slow_first_step
 from tfvis_nb.analysis.steps.tracing_cost import tracing_cost
@@ -70,7 +71,7 @@ def _find(trace: Trace) -> list[Finding]:
     stretches = launch_stretches(trace)
     own = stretches[(stretches["task"] == worst["task"]) & (stretches["device"] == worst["device"])]
     if own.empty:
-        step = int(trace.idle_gaps.query("cause == 'late launch'")["step"].iloc[0])
+        step = int(idle_gaps(trace).query("cause == 'late launch'")["step"].iloc[0])
         start, end = step_range(trace, step)
     else:
         first = slow_first_step(trace)
@@ -85,7 +86,7 @@ def _find(trace: Trace) -> list[Finding]:
 
 def _longest(trace: Trace, row: pd.Series) -> dict[str, Any] | None:
     """Return the longest wait of a device for a launch, and the op or call of the host in it."""
-    gaps = trace.idle_gaps
+    gaps = idle_gaps(trace)
     own = gaps[(gaps["task"] == row["task"]) & (gaps["device"] == row["device"])]
     own = own[(own["cause"] == "late launch") & (own["cause_event"] >= 0)]
     if own.empty:

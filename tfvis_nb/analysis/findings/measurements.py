@@ -5,6 +5,7 @@ import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.findings.rules import RULES
+from tfvis_nb.analysis.steps.breakdown import breakdown
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import is_undivided, whole_figures
@@ -53,7 +54,7 @@ def measurements(trace: Trace) -> pd.DataFrame:
     >>> print(table.loc["input", "text"])
     Input wait is 1.0 % of step time (threshold 5 %).
     """
-    whole = trace.breakdown
+    whole = breakdown(trace)
     if why_not(whole):
         return cannot_say(_COLUMNS, why_not(whole))
     if not int(whole["step_ns"].max()):

@@ -17,7 +17,9 @@ from tfvis_nb.analysis.findings.rule import (
     beyond,
     capital,
 )
+from tfvis_nb.analysis.input.input_pipeline import input_pipeline
 from tfvis_nb.analysis.input.shuffle_fills import LEAST_NS, LEAST_SHARE, MANY_BATCHES, shuffle_fills
+from tfvis_nb.analysis.steps.breakdown import breakdown
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.labels import task_label
@@ -40,8 +42,7 @@ def _find(trace: Trace) -> list[Finding]:
     fills = shuffle_fills(trace)
     if fills is None or not fills.is_long:
         return []
-    others = other_steps(trace)
-    steps = others.breakdown.drop_duplicates("step").set_index("step")["step_ns"]
+    steps = breakdown(other_steps(trace)).drop_duplicates("step").set_index("step")["step_ns"]
     within = fills.by_step.reindex(steps.index, fill_value=0)
     repeats = len(fills.events) > 1
     is_within = repeats and 2 * int(within.sum()) >= fills.wait_ns
@@ -140,7 +141,7 @@ def _word(_key: str, figures: Figures) -> Texts:
 
 
 def _measure(trace: Trace) -> Measurement:
-    if not len(trace.input_pipeline):
+    if not len(input_pipeline(trace)):
         return Measurement.unknown(SHARE, Text("no_input_pipeline"))
     fills = shuffle_fills(trace)
     return Measurement.of(SHARE, fills.run_share if fills else 0.0)

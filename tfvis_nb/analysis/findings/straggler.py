@@ -6,8 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.communication.collective_waits import collective_waits
 from tfvis_nb.analysis.communication.negotiations import negotiations
 from tfvis_nb.analysis.communication.stragglers import late_tasks, stragglers
+from tfvis_nb.analysis.communication.transfers import transfers
 from tfvis_nb.analysis.findings.clocks import clocks_sentence, uncertain_clocks
 from tfvis_nb.analysis.findings.finding import (
     Finding,
@@ -119,7 +121,7 @@ def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -
     if found is None:
         return []
     latest, late = found
-    waits = trace.collective_waits.set_index("event")
+    waits = collective_waits(trace).set_index("event")
     end = waits["start_ns"] + waits["duration_ns"]
     together = met[met["barrier"].isin(late["barrier"])]
     ends = end.loc[together["event"]].groupby(together["barrier"].to_numpy())
@@ -212,7 +214,7 @@ def _negotiations(trace: Trace, events: list[int]) -> dict[str, int] | None:
 
     None if the collective of `events` was not negotiated in a timeline.
     """
-    known = trace.collective_waits["event"]
+    known = collective_waits(trace)["event"]
     table = negotiations(trace.events)
     if not set(table["rows"].explode()) & set(events):
         return None
@@ -267,7 +269,7 @@ def _last_at_the_end(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> li
 
 def _received(trace: Trace, task: str, step: int) -> dict[str, Any] | None:
     """Return how much a task receives in a step, if that is more than any other task of its job."""
-    moved = trace.transfers
+    moved = transfers(trace)
     moved = moved[(moved["step"] == step) & (moved["kind"] == "transfer") & moved["bytes"].notna()]
     receivers = moved["destination"].astype(object).map(task_of, na_action="ignore")
     groups = moved["bytes"].astype("int64").groupby(receivers)

@@ -11,9 +11,11 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.step_devices import step_devices
+from tfvis_nb.analysis.functions.functions import functions
 from tfvis_nb.analysis.idle.launch_bound import launch_bound
 from tfvis_nb.analysis.memory.memory_usage import memory_peaks
 from tfvis_nb.analysis.memory.tensor_lifetimes import no_allocations
+from tfvis_nb.analysis.steps.breakdown import breakdown
 from tfvis_nb.analysis.steps.cpu_ops_between_kernels import cpu_ops_between_kernels
 from tfvis_nb.analysis.steps.difference import typical
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
@@ -188,7 +190,7 @@ def _cpu_ops(trace: Trace) -> Measured:
 
 def _of_functions(column: str) -> Callable[[Trace], Measured]:
     def measure(trace: Trace) -> Measured:
-        table = trace.functions
+        table = functions(trace)
         if reason := why_not(table):
             return Measured(np.nan, reason)
         return Measured(float(table[column].sum()))
@@ -213,7 +215,7 @@ def _step_time(trace: Trace) -> Measured:
 
 def _part(column: str) -> Callable[[Trace], Measured]:
     def measure(trace: Trace) -> Measured:
-        table = trace.breakdown
+        table = breakdown(trace)
         if reason := why_not(table):
             return Measured(np.nan, reason)
         table = table[(table["device"].astype(str) == "") & table[column].notna()]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.hardware.devices import devices
 from tfvis_nb.analysis.hardware.peak_rates import PER_CYCLE, peak_rate
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -57,7 +58,7 @@ def highest_rates(
 
 
 def _hardware(trace: Trace) -> dict[str, Mapping[Any, Any]]:
-    return {str(row["device"]): row for row in trace.devices.to_dict("records")}
+    return {str(row["device"]): row for row in devices(trace).to_dict("records")}
 
 
 def _highest(known: Mapping[Any, Any], kind: str) -> float:

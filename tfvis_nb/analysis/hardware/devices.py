@@ -3,6 +3,7 @@
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.events.lanes import lanes
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
 from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.metadata import DEVICES, SUBJECTS, table_of
@@ -55,7 +56,7 @@ def devices(trace: Trace) -> pd.DataFrame:
     >>> devices(Trace(table, metadata={"devices": known}))[["device", "cores"]].values.tolist()
     [['/device:GPU:0', 132]]
     """
-    used = trace.lanes[["device", "task"]].drop_duplicates().dropna(subset="device")
+    used = lanes(trace)[["device", "task"]].drop_duplicates().dropna(subset="device")
     used = (
         used[used["device"].astype(str) != ""]
         .reset_index(drop=True)

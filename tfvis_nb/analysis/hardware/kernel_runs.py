@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
+from tfvis_nb.analysis.hardware.devices import devices as devices_of
 from tfvis_nb.analysis.hardware.launch_configuration import launch_configuration
 from tfvis_nb.analysis.hardware.tensor_cores import could_use_tensor_cores, uses_tensor_cores
 from tfvis_nb.core.categories import containing, is_kind
@@ -73,7 +74,7 @@ def _hardware(trace: Trace, rows: np.ndarray) -> dict[str, np.ndarray]:
     known = {
         str(device): (capability if isinstance(capability, str) else "", 0 if cores is pd.NA else int(cores))
         for device, capability, cores in zip(
-            *(trace.devices[name] for name in ("device", "compute_capability", "cores")), strict=True
+            *(devices_of(trace)[name] for name in ("device", "compute_capability", "cores")), strict=True
         )
     }
     devices = trace.events["device"]

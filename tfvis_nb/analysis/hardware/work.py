@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.dataflow.edges import edges as edges_of
 from tfvis_nb.analysis.dataflow.recorded_links import launches
 from tfvis_nb.analysis.events.activity import accelerators
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
@@ -57,7 +58,7 @@ def _launched(trace: Trace, ops: pd.DataFrame) -> pd.DataFrame:
     execution = event = np.zeros(0, np.int64)
     kernel = is_kind(trace.events, "kernel")
     if kernel.any():
-        edges = trace.edges[(trace.edges["kind"] == "launch").to_numpy()]
+        edges = edges_of(trace)[(edges_of(trace)["kind"] == "launch").to_numpy()]
         call, launched = launches(trace)
         execution = np.concatenate([call, edges["source"].to_numpy()])
         event = np.concatenate([launched, edges["target"].to_numpy()])

@@ -7,9 +7,9 @@ import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.step_devices import step_devices
-from tfvis_nb.analysis.idle.idle_gaps import CAUSES
+from tfvis_nb.analysis.idle.idle_gaps import CAUSES, idle_gaps
 from tfvis_nb.analysis.idle.launch_bound import launch_bound
-from tfvis_nb.analysis.steps.utilization import ran_on_device
+from tfvis_nb.analysis.steps.utilization import ran_on_device, utilization
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
 from tfvis_nb.core.intervals import lengths, priority_union, union
 from tfvis_nb.core.trace import Trace
@@ -80,14 +80,14 @@ def device_idle(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFr
     >>> found[["busy_ns", "idle_ns", "cause", "cause_ns", "late"]].values.tolist()
     [[14, 21, 'late launch', 21, 1]]
     """
-    busy = _chosen(trace.utilization, steps)
+    busy = _chosen(utilization(trace), steps)
     on_accelerator = busy["hta_kernel_ns"].notna()
     busy = busy[
         busy["busy_ns"].notna() & on_accelerator.groupby([busy[key] for key in _KEYS]).transform("any")
     ]
     busy = busy[busy["step_ns"] > 0]
     if busy.empty:
-        return cannot_say(_COLUMNS, why_not(trace.utilization) or Text("no_gpu_events"))
+        return cannot_say(_COLUMNS, why_not(utilization(trace)) or Text("no_gpu_events"))
     idle = idle_by_cause(trace, steps)
     table = busy.groupby(_KEYS).size().rename("steps").to_frame()
     idle = idle.reindex(table.index, fill_value=0)
@@ -122,7 +122,7 @@ def _lengths(trace: Trace, rows: pd.DataFrame) -> pd.Series:
 @validate_input
 def idle_by_cause(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     """Return the idle time of each device in ns, with a column per cause; each point in time counts once."""
-    gaps = _chosen(trace.idle_gaps, steps)
+    gaps = _chosen(idle_gaps(trace), steps)
     devices = pd.MultiIndex.from_frame(gaps[_KEYS]).unique()
     start = gaps["start_ns"].to_numpy(np.int64)
     end = start + gaps["duration_ns"].to_numpy(np.int64)

@@ -6,11 +6,13 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.communication.collective_waits import collective_waits
 from tfvis_nb.analysis.critical_path.backtrack import WAITS, PathSegments, backtracker
 from tfvis_nb.analysis.critical_path.critical_path import final_events
 from tfvis_nb.analysis.critical_path.dependencies import LONG_SLEEP
 from tfvis_nb.analysis.events.activity import ACTIVITIES, COPY_DONE, NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
+from tfvis_nb.analysis.steps.other_steps import OtherSteps
 from tfvis_nb.analysis.steps.utilization import ran_on_device
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import beginning, containing
@@ -138,6 +140,8 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
     >>> idle_gaps(Trace(table))[["duration_ns", "cause", "cause_event", "gap_ns"]].values.tolist()
     [[50, 'input', 0, 70], [20, 'late launch', 2, 70]]
     """
+    if isinstance(trace, OtherSteps):
+        return trace.without_first(idle_gaps(trace.whole))
     here = step_devices(trace)
     shown = np.zeros(0, bool) if here is None else _shown(trace, here)
     if here is None or not shown.any():
@@ -234,7 +238,7 @@ def _with_waits(
     trace: Trace, here: StepDevices, idle: _Idle, pieces: PathSegments, cause: np.ndarray
 ) -> tuple[PathSegments, np.ndarray]:
     """Cut pieces at the arrival of the last rank at a collective: until then, earlier ranks waited."""
-    times, arrived = backtracker(trace).times, trace.collective_waits
+    times, arrived = backtracker(trace).times, collective_waits(trace)
     waited = arrived["wait_ns"].to_numpy(np.int64, na_value=0)
     if not waited.any():
         return pieces, cause

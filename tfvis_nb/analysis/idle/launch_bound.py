@@ -8,6 +8,7 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.step_devices import StepDevices
+from tfvis_nb.analysis.idle.idle_gaps import idle_gaps
 from tfvis_nb.analysis.idle.launch_gaps import PARTS as GAP_PARTS
 from tfvis_nb.analysis.idle.launch_gaps import gaps_between, on_devices, why_unknown
 from tfvis_nb.analysis.unavailable import cannot_say
@@ -187,7 +188,7 @@ def _is_late(gaps: pd.DataFrame) -> np.ndarray:
 
 def _launch_waits(trace: Trace, here: StepDevices, gaps: pd.DataFrame) -> np.ndarray:
     """Return the time of each gap with the cause ``late launch``; ``device_row`` is a row of `here`."""
-    idle = trace.idle_gaps
+    idle = idle_gaps(trace)
     idle = idle[(idle["cause"] == "late launch").to_numpy()]
     # A whole task is named like its events without a device.
     of_device = np.flatnonzero(here.whole != np.arange(len(here.table)))

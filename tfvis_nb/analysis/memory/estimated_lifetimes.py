@@ -10,6 +10,7 @@ from collections.abc import Collection
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.dataflow.edges import edges as edges_of
 from tfvis_nb.analysis.events.recorded_outputs import recorded_outputs
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER
 from tfvis_nb.core.trace import Trace
@@ -56,7 +57,7 @@ def estimated_allocations(trace: Trace, recorded: Collection[str] = ()) -> pd.Da
 
 def _last_reads(trace: Trace) -> np.ndarray:
     """Return for each event the end of the last event that reads its outputs; `NEVER` if there is none."""
-    edges = trace.edges
+    edges = edges_of(trace)
     reads = edges["kind"].isin(["data", "transfer"]).to_numpy()
     source, target = (edges[name].to_numpy("i8")[reads] for name in ("source", "target"))
     end = (trace.events["start_ns"] + trace.events["duration_ns"]).to_numpy()

@@ -9,6 +9,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.memory.buffer_origins import ORIGINS, buffer_origins
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER
 from tfvis_nb.analysis.memory.memory_usage import WHERE, alive_at_peak, memory_peaks
+from tfvis_nb.analysis.memory.tensor_lifetimes import tensor_lifetimes
 from tfvis_nb.analysis.unavailable import NONE, cannot_say, why_not
 from tfvis_nb.core.options import near
 from tfvis_nb.core.trace import Trace
@@ -73,7 +74,7 @@ def memory_breakdown(trace: Trace, by: By = "op") -> pd.DataFrame:
     """
     if by not in BY:
         raise ValueError(Text("no_such_grouping", by=by, hint=near(by, BY), choices=", ".join(BY)))
-    buffers, peaks = trace.lifetimes, memory_peaks(trace)
+    buffers, peaks = tensor_lifetimes(trace), memory_peaks(trace)
     no_lines = Text("no_stacks") if by == "line" and trace.stacks is None else NONE
     if reason := why_not(peaks) or why_not(buffers) or no_lines:
         return cannot_say({**_COLUMNS, by: "str"}, reason)
@@ -125,7 +126,7 @@ def live_buffers(
     >>> live_buffers(trace, 1500, allocator="cpu")[["name", "bytes", "share"]].values.tolist()
     [['a', 256, 1.0]]
     """
-    buffers = trace.lifetimes
+    buffers = tensor_lifetimes(trace)
     if why_not(buffers):
         unknown = {name: pd.Series(dtype=event_table.TEXT) for name in ORIGINS}
         return buffers.assign(**unknown, share=pd.Series(dtype="float64"))

@@ -11,7 +11,7 @@ import pandas as pd
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.memory.from_profile import memory_events
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER, bytes_in_use
-from tfvis_nb.analysis.memory.tensor_lifetimes import concat_tables, no_allocations
+from tfvis_nb.analysis.memory.tensor_lifetimes import concat_tables, no_allocations, tensor_lifetimes
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
@@ -90,7 +90,7 @@ def memory_usage(trace: Trace) -> pd.DataFrame:
     >>> memory_usage(trace)[["time_ns", "bytes"]].values.tolist()
     [[1000, 256], [2000, 320], [5000, 64]]
     """
-    buffers = trace.lifetimes
+    buffers = tensor_lifetimes(trace)
     tables = []
     if (buffers["step"] != NO_STEP).any():
         tables.append(_added_up(buffers[buffers["step"] != NO_STEP]))
@@ -165,7 +165,7 @@ def memory_peaks(trace: Trace) -> pd.DataFrame:
     >>> memory_peaks(trace)[["peak_bytes", "at_ns", "alive"]].values.tolist()
     [[320, 2000, 2]]
     """
-    curve, buffers = trace.memory, trace.lifetimes
+    curve, buffers = memory_usage(trace), tensor_lifetimes(trace)
     if why_not(curve):
         return cannot_say(_PEAKS, why_not(curve))
     highest = curve["bytes"].groupby(curve_numbers(curve)).idxmax().to_numpy()

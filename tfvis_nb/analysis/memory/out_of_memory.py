@@ -13,6 +13,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.memory.buffer_origins import ORIGINS, buffer_origins, runs_of
 from tfvis_nb.analysis.memory.from_profile import memory_events
 from tfvis_nb.analysis.memory.memory_breakdown import live_buffers
+from tfvis_nb.analysis.memory.memory_usage import memory_usage
 from tfvis_nb.analysis.steps.layer_names import layer_of
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
 from tfvis_nb.core.categories import is_kind
@@ -143,7 +144,7 @@ def _blocks(trace: Trace, found: dict[str, Any]) -> dict[str, Any]:
     in_use, free, largest = (
         int(found[name]) for name in ("in_use_bytes", "free_bytes", "largest_free_bytes")
     )
-    curve = trace.memory
+    curve = memory_usage(trace)
     curve = curve[(curve["allocator"] == found["allocator"]) & curve["free_bytes"].notna()]
     limit = int((curve["bytes"] + curve["free_bytes"]).max()) if len(curve) else 0
     unclaimed = max(limit - in_use - free, 0)
@@ -154,7 +155,7 @@ def _blocks(trace: Trace, found: dict[str, Any]) -> dict[str, Any]:
 
 def _heap(trace: Trace, event: int, allocator: str) -> dict[str, Any]:
     """Return an allocator's allocated and free bytes at their peak while an op ran."""
-    curve = trace.memory
+    curve = memory_usage(trace)
     curve = curve[(curve["allocator"] == allocator) & (curve["step"] == event_table.NO_STEP)]
     start = int(trace.events["start_ns"].iloc[event])
     end = start + int(trace.events["duration_ns"].iloc[event])

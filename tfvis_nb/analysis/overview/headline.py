@@ -7,6 +7,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.findings.autotuning import RULE as TUNING
 from tfvis_nb.analysis.findings.finding import PROBLEM
+from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.idle_causes import while_idle
 from tfvis_nb.analysis.findings.out_of_memory import RULE as OUT_OF_MEMORY
 from tfvis_nb.analysis.findings.out_of_memory import ended
@@ -52,7 +53,7 @@ def _of_steps(trace: Trace, facts: Mapping[str, Any]) -> Text:
 
 def _first_problem(trace: Trace) -> str:
     """Return the clause of the first finding, if it is a problem and has one."""
-    found = trace.findings[trace.findings["kind"] != OUT_OF_MEMORY.kind]
+    found = findings(trace)[findings(trace)["kind"] != OUT_OF_MEMORY.kind]
     if not len(found) or found["level"].iloc[0] != PROBLEM:
         return ""
     first = found.iloc[0]

@@ -15,17 +15,21 @@ from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.findings.clocks import clocks_sentence, uncertain_clocks
 from tfvis_nb.analysis.findings.finding import whole_tasks
+from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.launch_bound import tracing_sentence
 from tfvis_nb.analysis.findings.table import OVERLAP, overlap
 from tfvis_nb.analysis.idle.device_idle import device_idle
-from tfvis_nb.analysis.memory.memory_usage import memory_peaks
+from tfvis_nb.analysis.input.input_pipeline import input_pipeline
+from tfvis_nb.analysis.memory.memory_usage import memory_peaks, memory_usage
 from tfvis_nb.analysis.overview.headline import headline
 from tfvis_nb.analysis.overview.lines import as_html, as_text
+from tfvis_nb.analysis.source.source_lines import source_lines
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.analysis.steps.other_steps import is_set_apart, other_steps
 from tfvis_nb.analysis.steps.outside_steps import outside_steps
 from tfvis_nb.analysis.steps.slow_steps import main_steps, median_step, slow_first_step, step_kinds
+from tfvis_nb.analysis.time_series.counters import counters
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.labels import printable
@@ -260,7 +264,7 @@ def _top_ops(trace: Trace) -> dict[str, list[dict[str, Any]]]:
 
 
 def _top_lines(trace: Trace) -> list[dict[str, Any]]:
-    table = trace.source_lines
+    table = source_lines(trace)
     table = table[table["line"].notna()]
     side = "device" if (table["device_ns"] > 0).any() else "host"
     sums = table.groupby(["file", "line"], sort=False)[f"{side}_ns"].sum().rename("self_ns").reset_index()
@@ -296,14 +300,14 @@ def _certainty(trace: Trace, step_ns: float | None) -> list[str]:
     Differences of clocks are compared with `step_ns`, the length of a typical step. If they matter, the notes
     about them follow.
     """
-    found = trace.findings["figures"].tolist()
+    found = findings(trace)["figures"].tolist()
     ends = next((figures["ends_ns"] for figures in found if figures.get("ends_ns") is not None), None)
     clocks = "" if step_ns is None else clocks_sentence(uncertain_clocks(trace, step_ns), ends)
     sentences = [
         clocks,
         *(str(note) for note in trace.notes if clocks and id_of(note) in _CLOCK_NOTES),
         next((tracing_sentence(figures) for figures in found if "tracing_share" in figures), ""),
-        OVERLAP if overlap(trace.findings) else "",
+        OVERLAP if overlap(findings(trace)) else "",
         _not_recorded(trace),
     ]
     return [sentence for sentence in sentences if sentence]
@@ -311,10 +315,10 @@ def _certainty(trace: Trace, step_ns: float | None) -> list[str]:
 
 def _not_recorded(trace: Trace) -> str:
     missing = {
-        "lacks_memory": trace.memory.empty and trace.counters.empty,
-        "lacks_input": bool(why_not(trace.input_pipeline)),
+        "lacks_memory": memory_usage(trace).empty and counters(trace).empty,
+        "lacks_input": bool(why_not(input_pipeline(trace))),
         "lacks_graphs": not len(trace.graphs),
-        "lacks_lines": bool(why_not(trace.source_lines)),
+        "lacks_lines": bool(why_not(source_lines(trace))),
     }
     what = "; ".join(str(Text(key)) for key, is_missing in missing.items() if is_missing)
     return str(Text("certainty_not_recorded", what=what)) if what else ""

@@ -9,8 +9,10 @@ import pandas as pd
 
 from tfvis_nb.analysis.communication.stragglers import stragglers
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
+from tfvis_nb.analysis.dataflow.edges import edges
 from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.hardware.ceilings import ceilings
+from tfvis_nb.analysis.hardware.devices import devices
 from tfvis_nb.analysis.hardware.op_work import op_work
 from tfvis_nb.analysis.prediction.replay import no_change, replay
 from tfvis_nb.core.categories import beginning, containing, is_kind
@@ -40,7 +42,7 @@ def gpu_factors(trace: Trace, chosen: np.ndarray, name: str) -> np.ndarray:
         If none of the chosen events is a CPU op, or the GPU speed of one is unknown.
     """
     events = trace.events
-    launching = trace.edges["source"][trace.edges["kind"] == "launch"].to_numpy(np.int64)
+    launching = edges(trace)["source"][edges(trace)["kind"] == "launch"].to_numpy(np.int64)
     on_cpu = chosen & is_kind(events, "op") & (activity(trace) == NUMBER["host_compute"])
     on_cpu[launching] = False
     rows = np.flatnonzero(on_cpu)
@@ -73,7 +75,7 @@ def _recorded(trace: Trace) -> pd.Series:
 def _bounds(trace: Trace) -> pd.Series:
     """Return the minimum time that a GPU needs for each op with known work, in ns, by event."""
     work = op_work(trace).set_index("event")
-    for device in trace.devices["device"]:
+    for device in devices(trace)["device"]:
         rates, bandwidth = ceilings(trace, str(device))
         if not rates or np.isnan(bandwidth):
             continue

@@ -10,12 +10,13 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
+from tfvis_nb.analysis.critical_path.critical_path import critical_path
+from tfvis_nb.analysis.dataflow.edges import edges as edges_of
 from tfvis_nb.analysis.prediction.replay import Altered, Replayed, replay, unchanged
 from tfvis_nb.analysis.prediction.typical import Typical, at_its_fastest, typical
-from tfvis_nb.analysis.steps.step_table import step_table
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.prediction import Change, prediction_metadata, with_recorded_times
-from tfvis_nb.core.step_spans import step_spans, within_steps
+from tfvis_nb.core.step_spans import step_spans, step_table, within_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
@@ -87,7 +88,7 @@ class Predicted(Trace):
         """The steps; the events that end after them are those that did as recorded, and removed ones."""
         duration = self.events["duration_ns"].to_numpy(np.int64)
         late = _late_events(self.recorded)[self.rows] | _removed(self.recorded, self.rows, duration)
-        return step_table(self, late)
+        return step_table(self.events, self.step_labels, late)
 
     @cached_property
     def path(self) -> pd.DataFrame:
@@ -97,7 +98,7 @@ class Predicted(Trace):
         ``critical_path`` has the segments.
         """
         lengths = {
-            f"{name}_ns": trace.critical_path.groupby("category", observed=True)["duration_ns"].sum()
+            f"{name}_ns": critical_path(trace).groupby("category", observed=True)["duration_ns"].sum()
             for name, trace in (("recorded", self.recorded), ("predicted", self))
         }
         table = pd.DataFrame(lengths).fillna(0).astype("int64").rename_axis("category").reset_index()
@@ -146,7 +147,7 @@ def predicted_trace(trace: Trace, changed: Replayed, changes: Sequence[Change]) 
         programs=trace.programs,
     )
     found.recorded, found.rows = trace, rows
-    found.edges = _moved(trace.edges, rows, len(trace.events))
+    found.edges = _moved(edges_of(trace), rows, len(trace.events))
     found.times, found.drift, found.lengthening = table, drift, longer
     return found
 

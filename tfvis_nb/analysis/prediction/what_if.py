@@ -13,6 +13,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.communication.stragglers import stragglers
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.critical_path.dependency_table import KIND, Dependencies
+from tfvis_nb.analysis.dataflow.edges import edges as edges_of
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.prediction.changed_events import OF_OPS, SELECTORS, names_of, work_of
 from tfvis_nb.analysis.prediction.factors import early_factors, gpu_factors, without_lock_waits
@@ -225,7 +226,7 @@ def _unlaunched(table: Dependencies) -> np.ndarray:
 
 def _around(trace: Trace, removed: np.ndarray) -> np.ndarray:
     """Return a mask of work that removed calls launch, and of calls that only launch removed work."""
-    edges = trace.edges[(trace.edges["kind"] == "launch").to_numpy()]
+    edges = edges_of(trace)[(edges_of(trace)["kind"] == "launch").to_numpy()]
     call, work = (edges[name].to_numpy(np.int64) for name in ("source", "target"))
     launched, found = removed.copy(), np.zeros(len(removed), bool)
     launched[work[removed[call]]] = True

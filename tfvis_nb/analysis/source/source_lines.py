@@ -13,10 +13,10 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.events.unattributed import REASON_MEANING, WAITING, reasons
-from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.stacks import PHASE, StackTable, event_stacks
+from tfvis_nb.core.step_spans import of_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 

@@ -18,12 +18,12 @@ from tfvis_nb.analysis.steps.op_statistics import (
     group_statistics,
     groups,
     labelled_groups,
-    of_steps,
     op_statistics,
 )
 from tfvis_nb.analysis.steps.step_differences import SIDES, StepTimes, add_differences, ratio_of
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.stacks import event_stacks
+from tfvis_nb.core.step_spans import of_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 

@@ -8,7 +8,7 @@ import pandas as pd
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.steps import step_differences
-from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.analysis.steps.breakdown import PARTS, breakdown
 from tfvis_nb.analysis.steps.compared_steps import ComparedSteps, Side, Steps, compared_pair
 from tfvis_nb.analysis.steps.step_differences import SIDES, StepTimes, add_differences, ratio_of
 from tfvis_nb.analysis.unavailable import cannot_say
@@ -115,7 +115,7 @@ class _Activities(NamedTuple):
 
 
 def _activities(side: ComparedSteps) -> _Activities:
-    table = side.trace.breakdown
+    table = breakdown(side.trace)
     table = table[(table["device"] == "").to_numpy()]
     if side.numbers is not None:
         table = table[table["step"].isin(side.numbers).to_numpy()]

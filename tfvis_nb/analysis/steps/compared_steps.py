@@ -8,11 +8,11 @@ import pandas as pd
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.steps.difference import SEPARATED
-from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
 from tfvis_nb.analysis.steps.slow_steps import main_steps, named_kinds, slow_first_step, step_kinds
 from tfvis_nb.clocks.shift import moved_later
 from tfvis_nb.core.categories import is_kind
+from tfvis_nb.core.step_spans import of_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import is_undivided
 from tfvis_nb.reading.concat import concatenate, first_steps

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.analysis.steps.breakdown import PARTS, breakdown
 from tfvis_nb.analysis.steps.compare_activities import compare_activities
 from tfvis_nb.analysis.steps.compared_steps import ComparedSteps, Side, compared_pair
 from tfvis_nb.analysis.steps.difference import (
@@ -189,7 +189,7 @@ def _largest(changes: dict[str, int], difference_ns: float) -> str:
 
 
 def _activities(side: _Side) -> dict[str, int]:
-    table = side.trace.breakdown
+    table = breakdown(side.trace)
     rows = table[((table["device"] == "") & (table["step"] == side.step)).to_numpy()]
     return {
         part.removesuffix("_ns"): round(int(rows[part].fillna(0).sum()) / max(len(rows), 1)) for part in PARTS

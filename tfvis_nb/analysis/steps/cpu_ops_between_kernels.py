@@ -8,16 +8,17 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.dataflow.edges import edges as edges_of
 from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import CALLS
-from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import beginning, is_kind, map_categories
 from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.data_types import DATA_TYPES
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.nested_lists import categories, exploded, numbers
+from tfvis_nb.core.step_spans import of_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
@@ -168,7 +169,7 @@ def _copies(trace: Trace) -> _Copies:
     written:   op                --->  copy to a GPU of what it made
     launched:  op                --->  copy in either direction that it made itself
     """
-    edges, activities = trace.edges, activity(trace)
+    edges, activities = edges_of(trace), activity(trace)
     source, target = edges["source"].to_numpy(), edges["target"].to_numpy()
     launch = (edges["kind"] == "launch").to_numpy()
     to_host, to_device = (activities == NUMBER[short] for short in _SHORT)
@@ -194,7 +195,7 @@ def _where(trace: Trace, between: np.ndarray, copies: _Copies) -> np.ndarray:
     reads, is_copied = _mask(copies.read[1], count), _mask(copies.written[0], count)
     works = between & (reads | is_copied | ~beginning(events["op"], _PASSIVE))
     on_gpu = works & accelerators(events)
-    edges = trace.edges
+    edges = edges_of(trace)
     on_device = locations(events) == LOCATIONS.index("device")
     launches = (edges["kind"] == "launch").to_numpy() & on_device[edges["target"].to_numpy()]
     launched = _mask(edges["source"].to_numpy()[launches], count)

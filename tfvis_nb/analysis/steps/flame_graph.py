@@ -12,9 +12,9 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.steps.frames import events_of, frames
 from tfvis_nb.analysis.steps.layers import event_layers
-from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.stacks import event_stacks
+from tfvis_nb.core.step_spans import of_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 

@@ -16,7 +16,6 @@ from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.events.recorded_outputs import recorded_outputs
 from tfvis_nb.analysis.steps.layer_names import layer_of
-from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.steps.scope_tree import distinct_nodes
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind
@@ -24,6 +23,7 @@ from tfvis_nb.core.nested_columns import LAYER, LAYER_CLASS, OP_NAME, PARAMETER_
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.phases import GRADIENTS, phase_of, without_calls
 from tfvis_nb.core.stacks import PHASE, PHASES
+from tfvis_nb.core.step_spans import of_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 

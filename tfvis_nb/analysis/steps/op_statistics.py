@@ -1,6 +1,6 @@
 """Runs and times of each op, on devices and on the host."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Literal, NamedTuple, get_args
 
 import numpy as np
@@ -15,6 +15,7 @@ from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.steps.sorted_durations import PERCENTILES, SortedDurations
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import map_categories
+from tfvis_nb.core.step_spans import of_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -141,20 +142,6 @@ def group_statistics(trace: Trace, by: str, rows: np.ndarray, grouped: Groups) -
 
 
 @validate_input
-def of_steps(trace: Trace, steps: Collection[int] | None) -> np.ndarray:
-    """Return the events of some steps; all events, including those outside steps, if `steps` is None."""
-    step = trace.events["step"].to_numpy(np.int64)
-    if steps is None:
-        return np.arange(len(step))
-    if isinstance(steps, str | bytes) or not isinstance(steps, Iterable):
-        raise TypeError(Text("steps_no_list", steps=steps))
-    wanted = sorted(set(steps))
-    missing = set(wanted) - set(trace.steps["step"].tolist())
-    if missing:
-        raise ValueError(Text("no_step", step=min(missing)))
-    return np.flatnonzero(np.isin(step, wanted))
-
-
 def groups(trace: Trace, by: str, rows: np.ndarray, steps: Collection[int] | None = None) -> Groups:
     """Return the groups of some events by one of `GROUPINGS`, kind and side."""
     labelled = trace.events["name" if by == "scope" else by]

@@ -7,18 +7,30 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.communication.transfers import transfers
+from tfvis_nb.analysis.dataflow.edges import edges
+from tfvis_nb.analysis.steps.breakdown import breakdown
 from tfvis_nb.analysis.steps.slow_steps import slow_first_step
+from tfvis_nb.analysis.steps.utilization import utilization
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
 APART: Final = 0.1
 """The first step is set apart if its excess over the median of the others is this share of all step time."""
-_BY_STEP = ("breakdown", "utilization", "idle_gaps")
 
 
 class OtherSteps(Trace):
     """A trace whose first step counts as time outside steps; events and steps keep their numbers."""
+
+    whole: Trace
+    """The trace with its first step."""
+    first: int
+    """The number of the first step."""
+
+    def without_first(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of a table of the whole trace that belong to other steps."""
+        return table[table["step"] != self.first].reset_index(drop=True)
 
 
 def is_set_apart(first: Mapping[str, Any] | None) -> bool:
@@ -60,8 +72,7 @@ def other_steps(trace: Trace) -> Trace:
         recorded_counters=trace.recorded_counters,
         programs=trace.programs,
     )
-    others.edges, others.transfers = trace.edges, outside(trace.transfers)
-    for name in _BY_STEP:
-        found = getattr(trace, name)
-        setattr(others, name, found[found["step"] != first.step].reset_index(drop=True))
+    others.edges, others.transfers = edges(trace), outside(transfers(trace))
+    others.whole, others.first = trace, first.step
+    others.breakdown, others.utilization = map(others.without_first, (breakdown(trace), utilization(trace)))
     return others

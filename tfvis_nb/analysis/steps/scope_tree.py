@@ -12,10 +12,10 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.dataflow.label_inputs import PARTITIONED
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times
-from tfvis_nb.analysis.steps.op_statistics import of_steps
 from tfvis_nb.analysis.steps.tree import Tree
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind
+from tfvis_nb.core.step_spans import of_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 

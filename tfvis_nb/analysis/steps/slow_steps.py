@@ -13,7 +13,7 @@ from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.events.device_work import device_work
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
-from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.analysis.steps.breakdown import PARTS, breakdown
 from tfvis_nb.analysis.unavailable import NONE, cannot_say
 from tfvis_nb.core.categories import map_categories
 from tfvis_nb.core.format import format_ratio
@@ -265,7 +265,7 @@ def _add_work(table: pd.DataFrame, trace: Trace, kinds: np.ndarray) -> None:
 
 def _add_activity(table: pd.DataFrame, trace: Trace, base: np.ndarray) -> None:
     """Add the activity that differs most, over all tasks."""
-    parts = trace.breakdown
+    parts = breakdown(trace)
     parts = parts[(parts["device"] == "").to_numpy()]
     task, tasks = pd.factorize(parts["task"].astype(str), sort=True)
     row = np.searchsorted(table["step"].to_numpy(np.int64), parts["step"].to_numpy(np.int64))

@@ -141,7 +141,7 @@ def busiest_accelerator(trace: Trace) -> dict[int, int | None]:
     """
     if not accelerators(trace.events).any():
         return {}
-    table = trace.utilization
+    table = utilization(trace)
     table = table[accelerators(table)]
     busy = table["busy_ns"].groupby(table["step"].to_numpy()).max()
     most = [None if ns is pd.NA else int(ns) for ns in busy]

@@ -95,7 +95,7 @@ def counter_statistics(trace: Trace, time_range: TimeRange | None = None) -> pd.
     >>> counter_statistics(Trace(table, recorded_counters=queue))[["least", "mean", "most"]].values.tolist()
     [[1.0, 4.0, 5.0]]
     """
-    table = trace.counters
+    table = counters(trace)
     if not len(table):
         return cannot_say(_SUMMARY, Text("no_counters"))
     start, end = _whole(trace) if time_range is None else range_ends(time_range, *_whole(trace))

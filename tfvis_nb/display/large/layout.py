@@ -11,10 +11,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from tfvis_nb.analysis.communication.waits import waits
 from tfvis_nb.analysis.events.bar_categories import categories
 from tfvis_nb.analysis.events.lane_order import LaneOrder
 from tfvis_nb.analysis.events.row_packing import pack_rows
-from tfvis_nb.analysis.events.waits import waits
 from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.drawn import op_table, origin_ns, step_table

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfvis_nb.analysis.communication.waits import waits
 from tfvis_nb.analysis.events.activity import ACTIVITIES
 from tfvis_nb.analysis.events.bar_categories import drawn_activity
-from tfvis_nb.analysis.events.waits import waits
 from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.options import check_title

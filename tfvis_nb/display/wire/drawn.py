@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.communication.waits import turns, waits
 from tfvis_nb.analysis.events.bar_categories import categories
 from tfvis_nb.analysis.events.lane_order import LaneOrder, distinct_places, order_lanes
-from tfvis_nb.analysis.events.waits import turns, waits
 from tfvis_nb.analysis.steps.utilization import busiest_accelerator
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.intervals import lengths, union

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from tfvis_nb.analysis.communication.collective_waits import collective_waits
+from tfvis_nb.analysis.communication.transfers import transfers
 from tfvis_nb.analysis.events.activity import only_waits
 from tfvis_nb.core.trace import Trace
 
@@ -14,10 +16,10 @@ def waits(trace: Trace) -> np.ndarray:
     """
     kinds = trace.events["kind"]
     wait = np.where(only_waits(trace.events), trace.events["duration_ns"].to_numpy(), 0)
-    for kind, waiting in (("transfer", "transfers"), ("collective", "collective_waits")):
+    for kind, table_of in (("transfer", transfers), ("collective", collective_waits)):
         if not (kinds == kind).any():
             continue
-        table = getattr(trace, waiting)
+        table = table_of(trace)
         events = table["event"].to_numpy()
         # Before a copy lies queueing, which is outside of its bar.
         inside = (kinds == kind).to_numpy()[events] & table["wait_ns"].notna().to_numpy()
@@ -33,7 +35,7 @@ def turns(trace: Trace) -> np.ndarray:
     turn = waits(trace)
     if not (trace.events["kind"] == "transfer").any():
         return turn
-    moved = trace.transfers
+    moved = transfers(trace)
     moved = moved[(moved["kind"] == "transfer") & moved["turn_ns"].notna()]
     events = moved["event"].to_numpy()
     begin = moved["turn_ns"].to_numpy("i8", na_value=0) - moved["start_ns"].to_numpy()
