@@ -20,7 +20,9 @@ export function rangeFigures(store: Store, range: RangeSelection): RangeFigures 
       if (by === "route") return this.events && details && routes(store, details, Array.from(this.events));
       const found = remote ? await remote.statistics(range, by) : rangeStatistics(run, range, by);
       if (!found) return null;
-      return found.rows.map(({ label, category, longest, count, total, self, mean, p50, p99 }) => ({
+      // The order of the table of the whole trace.
+      const rows = [...found.rows].sort((a, b) => b.self - a.self || b.total - a.total);
+      return rows.map(({ label, category, longest, count, total, self, mean, p50, p99 }) => ({
         cells: {
           [by]: label,
           kind: kindIn(run.categories[category]),

@@ -174,6 +174,15 @@ def test_ops_and_transfers_cover_the_selected_range(
     shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html")).wait()
     routes, slowest = (shown.table("Transfers", name) for name in ("Transfers by route", "Slowest transfers"))
     rows_of = "table => [...table.tBodies[0].rows].map(row => [...row.cells].map(cell => cell.innerText))"
+    ops = shown.table("Ops", "By op type")
+    names_of = "table => [...table.tHead.rows[0].cells].map(cell => cell.innerText.split('\\n')[0])"
+
+    def statistics() -> list[dict[str, str]]:
+        names = ops.evaluate(names_of)
+        return [dict(zip(names, row, strict=True)) for row in ops.evaluate(rows_of)]
+
+    by_op = statistics()
+    shown.tab("Transfers")
     everything = sorted(routes.evaluate(rows_of))
     transfers = slowest.evaluate(rows_of)
     select = "(host, [start, end]) => host.tfvis.store.select({ start, end, lanes: null, step: null })"
@@ -183,6 +192,11 @@ def test_ops_and_transfers_cover_the_selected_range(
     expect(note).to_have_count(2)
     assert sorted(routes.evaluate(rows_of)) == everything
     assert slowest.evaluate(rows_of) == transfers
+    shown.tab("Ops")
+    expect(note).to_have_count(2)
+    names = ops.evaluate(names_of)
+    assert statistics() == [{name: row[name] for name in names} for row in by_op]
+    shown.tab("Transfers")
 
     events = trace.events
     start = events["start_ns"] - events["start_ns"].iloc[0]
@@ -196,11 +210,10 @@ def test_ops_and_transfers_cover_the_selected_range(
     counted = routes.locator("tbody td:nth-child(4)").all_inner_texts()
     assert sum(map(int, counted)) == len(moved)
 
-    ops = shown.table("Ops", "By op type")
+    shown.tab("Ops")
     expect(note).to_have_count(2)
-    names = [name.split("\n")[0] for name in ops.locator("thead th").all_inner_texts()]
     sums = inside.groupby(["op", "kind"], observed=True)["duration_ns"].agg(["size", "sum"])
-    rows = [dict(zip(names, row, strict=True)) for row in ops.evaluate(rows_of)]
+    rows = statistics()
     assert sum(int(row["Count"]) for row in rows) == len(inside)
     assert {row["Kind"] for row in rows} == set(inside["kind"].astype(str))
     matmul = [row for row in rows if row["Op"] == "MatMul"]

@@ -18,8 +18,8 @@ from tfvis_nb import Trace
 from tfvis_nb import events as tv_events
 from tfvis_nb.analysis import op_statistics
 from tfvis_nb.analysis.dataflow.edges import KINDS
-from tfvis_nb.analysis.events.bar_categories import categories
 from tfvis_nb.analysis.events.lane_order import order_lanes
+from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.display.large import queries
 from tfvis_nb.display.large.queries import Windows
 from tfvis_nb.display.large.range_statistics import BINS, range_statistics
@@ -143,22 +143,19 @@ def test_statistics_are_those_of_the_selected_rows() -> None:
         assert got["count"] == len(rows)
         assert got["total"] == rows["duration_ns"].sum()
         # An op on the host and its kernels are apart.
-        labels = (
-            rows[by].astype("str")
-            + " "
-            + pd.Series(categories(trace), trace.events.index)[inside].astype("str")
-        )
+        labels = rows[by].astype("str") + " " + rows["kind"].astype("str")
         grouped = rows.groupby(labels)["duration_ns"].agg(["size", "sum", "min", "max", "idxmax"])
         table = pd.DataFrame(got["rows"])
         assert got["distinct"] == len(grouped) == len(table)
         assert table["busy"].is_monotonic_decreasing
-        table.index = table["label"] + " " + table["category"].astype("str")
+        table.index = table["label"] + " " + kinds_of(table)
         names = {"count": "size", "total": "sum", "min": "min", "max": "max", "longest": "idxmax"}
         for column, of_pandas in names.items():
             assert table.loc[grouped.index, column].tolist() == grouped[of_pandas].tolist()
         durations = rows["duration_ns"].groupby(labels)
         for column, share in (("p50", 0.5), ("p99", 0.99)):
-            assert table.loc[grouped.index, column].to_numpy() == pytest.approx(durations.quantile(share))
+            for label, own in durations:
+                assert table.loc[label, column] == np.quantile(own, share, method="inverted_cdf")
         for label, own in durations:
             low, high = own.min(), own.max()
             place = (own - low) * BINS // max(high - low, 1)
@@ -213,6 +210,26 @@ def test_self_time_is_without_nested_events(start: int, end: int) -> None:
         assert {row["label"]: row["self"] for row in rows} == dict(
             zip(table["op"], table["self_ns"], strict=True)
         )
+
+
+def kinds_of(rows: pd.DataFrame) -> pd.Series:
+    return rows["category"].map([each.split()[0] for each in CATEGORIES].__getitem__)
+
+
+@pytest.mark.parametrize("by", ["op", "name"])
+@pytest.mark.parametrize("name", ["gpu_tf221_mlp.pb.xz", "gpu_tf221_dist.pb.xz"])
+def test_rows_of_the_whole_range_match_op_statistics(name: str, by: Any) -> None:
+    trace = real_trace(DATA / name)
+    table = op_statistics(trace, by=by)
+    end = int((trace.events["start_ns"] + trace.events["duration_ns"]).max())
+    end -= int(trace.events["start_ns"].min())
+    rows = pd.DataFrame(range_statistics(layout_of(trace), 0, end, None, None, by)["rows"])
+    rows.index = rows["label"] + " " + kinds_of(rows)
+    table.index = table[by] + " " + table["kind"].astype("str")
+    assert sorted(rows.index) == sorted(table.index)
+    assert rows["count"].tolist() == table["count"][rows.index].tolist()
+    for column in ("total", "self", "mean", "min", "max", "p50", "p99"):
+        assert rows[column].tolist() == table[f"{column}_ns"][rows.index].tolist(), column
 
 
 def test_ranges_are_summed_up_by_lane() -> None:

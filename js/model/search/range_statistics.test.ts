@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { makeDrawn, randomNumbers } from "../wire/testing/synthetic";
+import { kindIn } from "../lanes/event_text";
+import { CATEGORIES, makeDrawn, randomNumbers } from "../wire/testing/synthetic";
 import { eventsIn, type RangeSelection, rangeStatistics } from "./range_statistics";
 
 const random = randomNumbers(11);
@@ -59,16 +60,20 @@ describe.each(selections)("the selection %j", (selection) => {
     const sum = (numbers: number[]) => numbers.reduce((all, each) => all + each, 0);
     expect(total).toBe(sum(lengths(ids)));
     const labelOf = (id: number) => (by === "op" ? drawn.ops[drawn.op[id]] : drawn.names.get(drawn.name[id]));
-    const kindOf = (id: number) => `${labelOf(id)} ${drawn.category[id]}`;
-    expect(new Set(rows.map((row) => `${row.label} ${row.category}`))).toEqual(new Set(ids.map(kindOf)));
+    const kind = (category: number) => kindIn(CATEGORIES[category]);
+    const kindOf = (id: number) => `${labelOf(id)} ${kind(drawn.category[id])}`;
+    expect(new Set(rows.map((row) => `${row.label} ${kind(row.category)}`))).toEqual(
+      new Set(ids.map(kindOf)),
+    );
     expect(rows.length).toBe(new Set(ids.map(kindOf)).size);
     for (const row of rows) {
-      const mine = ids.filter((id) => kindOf(id) === `${row.label} ${row.category}`);
+      const mine = ids.filter((id) => kindOf(id) === `${row.label} ${kind(row.category)}`);
       expect(row.count).toBe(mine.length);
       expect(row.total).toBe(sum(lengths(mine)));
       expect(row.busy).toBe(busyTime(mine, selection.start, selection.end));
       expect(row.mean).toBe(row.total / row.count);
       expect([row.min, row.max]).toEqual([Math.min(...lengths(mine)), Math.max(...lengths(mine))]);
+      expect(row.category).toBe(drawn.category[row.longest]);
       expect(row.longest).toBe(mine[lengths(mine).indexOf(row.max)]);
       expect(sum(row.bins)).toBe(row.count);
     }

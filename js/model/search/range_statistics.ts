@@ -1,5 +1,6 @@
 /** Figures of the events in a selected range of time. Times in ns. */
 
+import { kindIn } from "../lanes/event_text";
 import { laneLabel } from "../lanes/labels";
 import { firstAbove } from "../lod/bisect";
 import type { Drawn } from "../types";
@@ -18,7 +19,7 @@ export type By = "op" | "name" | "lane" | "line";
 
 export interface StatisticsRow {
   label: string;
-  /** Category of all its events: an op on the host and the kernel that it launched are never added up. */
+  /** Category of the longest event; all have its kind: an op and the kernel that it launched are never added up. */
   category: number;
   count: number;
   /** Time in the range during which at least one of them ran; of aligned steps that of each, added up. */
@@ -81,7 +82,7 @@ export function labelOf(drawn: Drawn, id: number, by: By, lineOf: LineOf): strin
   return by === "lane" ? laneLabel(drawn.lanes[drawn.lane[id]]) : lineOf(id);
 }
 
-/** Count, sums, quantiles and extremes of the events of `eventsIn`, each category apart. */
+/** Count, sums, quantiles and extremes of the events of `eventsIn`, each kind apart. */
 export function rangeStatistics(
   drawn: Drawn,
   selection: RangeSelection,
@@ -93,6 +94,8 @@ export function rangeStatistics(
   const ids = eventsIn(drawn, selection);
   longestFirst(drawn, ids);
   const own = selfTimes(drawn, ids, from, to);
+  const kinds = drawn.categories.map(kindIn);
+  const kindOf = kinds.map((kind) => kinds.indexOf(kind));
   const rows: StatisticsRow[] = [];
   const rowOf = new Map<string | number, number>();
   const stepOf = stepsOfLanes(drawn);
@@ -113,10 +116,8 @@ export function rangeStatistics(
       reached = right;
     }
     total += length;
-    const slot =
-      by === "line"
-        ? `${category[id]} ${lineOf(id)}`
-        : drawn[by][id] * drawn.categories.length + category[id];
+    const kind = kindOf[category[id]];
+    const slot = by === "line" ? `${kind} ${lineOf(id)}` : drawn[by][id] * kinds.length + kind;
     let index = rowOf.get(slot);
     if (index === undefined) {
       index = rows.push(newRow(labelOf(drawn, id, by, lineOf), id, category[id], length)) - 1;
@@ -140,13 +141,14 @@ export function rangeStatistics(
     if (length > row.max) {
       row.max = length;
       row.longest = id;
+      row.category = category[id];
     }
   }
   rows.forEach((row, index) => {
     const lengths = Float64Array.from(lengthsOf[index]).sort();
     row.mean = row.total / row.count;
-    row.p50 = quantile(lengths, 0.5);
-    row.p99 = quantile(lengths, 0.99);
+    row.p50 = percentile(lengths, 50);
+    row.p99 = percentile(lengths, 99);
     for (const length of lengths) row.bins[binOf(row, length)]++;
   });
   rows.sort((a, b) => b.busy - a.busy || b.total - a.total);
@@ -190,11 +192,9 @@ function selfTimes({ start, duration, lane, lanes }: Drawn, ids: Uint32Array, fr
   return own;
 }
 
-/** Between two of some sorted lengths, as pandas does. */
-function quantile(lengths: Float64Array, part: number): number {
-  const place = (lengths.length - 1) * part;
-  const low = lengths[Math.floor(place)];
-  return low + (lengths[Math.ceil(place)] - low) * (place % 1);
+/** The nearest-rank percentile of some sorted lengths, as in `op_statistics`. */
+function percentile(lengths: Float64Array, percent: number): number {
+  return lengths[Math.ceil((lengths.length * percent) / 100) - 1];
 }
 
 const BINS = 24;

@@ -156,7 +156,7 @@ function sameEvents({ run, remote }: Store, id: number): { count: number; total:
   let [count, total] = [0, 0];
   for (let each = 0; each < run.count; each++) {
     if (run.name[each] !== run.name[id] || run.op[each] !== run.op[id]) continue;
-    if (run.category[each] !== run.category[id] || isOutside(run, each) !== isOutside(run, id)) continue;
+    if (kindOf(run, each) !== kindOf(run, id) || isOutside(run, each) !== isOutside(run, id)) continue;
     count++;
     total += run.duration[each];
   }

@@ -212,7 +212,7 @@ function placeFacts(store: Store, id: number): Fact[] {
  */
 function sameName(store: Store, id: number): { count: number; total: number } | null {
   if (HAS_KERNEL && store.remote) return store.remote.sameName(id);
-  const { category } = store.drawn;
-  const ids = store.derived.sameName(id).filter((other) => category[other] === category[id]);
-  return { count: ids.length, total: ids.reduce((sum, other) => sum + store.drawn.duration[other], 0) };
+  const { drawn } = store;
+  const ids = store.derived.sameName(id).filter((other) => kindOf(drawn, other) === kindOf(drawn, id));
+  return { count: ids.length, total: ids.reduce((sum, other) => sum + drawn.duration[other], 0) };
 }

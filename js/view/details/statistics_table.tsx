@@ -5,7 +5,7 @@ import type { Actions } from "../../input/actions";
 import { isolated, withoutControls } from "../../model/format/bidi";
 import { markdownText } from "../../model/format/table_text";
 import { formatCount, formatDuration } from "../../model/format/units";
-import { activityIn, kindIn, shortName } from "../../model/lanes/event_text";
+import { activityIn, kindIn, kindOf, shortName } from "../../model/lanes/event_text";
 import { NO_NAME, UNKNOWN_OP } from "../../model/lanes/labels";
 import { entryOfEvent } from "../../model/lod/merged";
 import { activityColour, activityLabel } from "../../model/paint/palette";
@@ -64,11 +64,6 @@ export function StatisticsTable({ store, actions, rows, most, by = "op", isFull 
   const figure = (row: StatisticsRow, column: StatisticsColumn) =>
     column === "count" ? formatCount(row.count) : formatDuration(row[column as "busy"]);
   const kind = ({ category }: StatisticsRow) => kindIn(store.drawn.categories[category]);
-  const activity = ({ category }: StatisticsRow) => activityIn(store.drawn.categories[category]);
-  const ofKind = (row: StatisticsRow) => `${row.label} ${kind(row)}`;
-  const alikeKinds = repeated(rows.map(ofKind));
-  const apart = (row: StatisticsRow) =>
-    alikeKinds.has(ofKind(row)) ? `${kind(row)}, ${activityLabel(activity(row))}` : kind(row);
   const marked = isFull && store.selected !== null ? store.selected : null;
   return (
     <>
@@ -76,18 +71,8 @@ export function StatisticsTable({ store, actions, rows, most, by = "op", isFull 
         <CopyTable
           name="Selected range"
           data={() => [
-            [
-              by,
-              "kind",
-              "activity",
-              ...FULL.slice(1).map((each) => (each === "count" ? each : `${each}_ns`)),
-            ],
-            sorted.map((row) => [
-              row.label,
-              kind(row),
-              activity(row),
-              ...FULL.slice(1).map((each) => row[each]),
-            ]),
+            [by, "kind", ...FULL.slice(1).map((each) => (each === "count" ? each : `${each}_ns`))],
+            sorted.map((row) => [row.label, kind(row), ...FULL.slice(1).map((each) => row[each])]),
           ]}
           markdown={() =>
             markdownText(
@@ -105,9 +90,9 @@ export function StatisticsTable({ store, actions, rows, most, by = "op", isFull 
       >
         <tbody>
           {sorted.map((row) => (
-            <tr key={`${row.category} ${row.label}`}>
+            <tr key={`${kind(row)} ${row.label}`}>
               <td>
-                <RowName {...{ store, actions, row, by }} apart={alike.has(row.label) ? apart(row) : ""} />
+                <RowName {...{ store, actions, row, by }} apart={alike.has(row.label) ? kind(row) : ""} />
               </td>
               {columns.slice(1).map((column) => (
                 <td key={column}>{figure(row, column)}</td>
@@ -129,7 +114,7 @@ export function StatisticsTable({ store, actions, rows, most, by = "op", isFull 
 /** The duration of an event if it belongs to a row; else null. */
 function durationIn(store: Store, row: StatisticsRow, by: By, id: number | null): number | null {
   const { drawn } = store;
-  if (id === null || drawn.category[id] !== row.category) return null;
+  if (id === null || kindOf(drawn, id) !== kindIn(drawn.categories[row.category])) return null;
   return labelOf(drawn, id, by, () => lineOf(store, id)) === row.label ? drawn.duration[id] : null;
 }
 
@@ -185,7 +170,7 @@ function RowName({ store, actions, row, by, apart }: NameProps) {
       <i class="swatch" title={label} aria-hidden="true" style={{ background: colour }} />
       <button
         type="button"
-        title={`${isolated(row.label)}: ${label}. Show the longest`}
+        title={`${isolated(row.label)}: ${kindIn(category)}. Show the longest`}
         onClick={() => actions.visitEvent(row.longest)}
       >
         {withoutControls(by === "line" ? shortFile(row.label) : shortName(row.label)) || NO_LABEL[by]}

@@ -14,6 +14,9 @@ from tfvis_nb.events import KINDS
 
 _PAIRS = [name.split() for name in CATEGORIES]
 
+KIND_OF = np.array([KINDS.index(kind) for kind, _ in _PAIRS], np.uint8)
+"""The index in `KINDS` of each category's kind."""
+
 ACTIVITY_OF = np.array([NUMBER[activity] for _, activity in _PAIRS], np.uint8)
 """The index in `ACTIVITIES` of each category's activity."""
 

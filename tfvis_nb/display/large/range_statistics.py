@@ -8,11 +8,11 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from tfvis_nb.analysis.events.bar_categories import KIND_OF
 from tfvis_nb.analysis.events.lanes import busy
 from tfvis_nb.analysis.events.nesting import enclosing, nesting_lanes
 from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.core.labels import lane_label
-from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.display.large.layout import Layout
 
 MOST_ROWS = 200
@@ -79,9 +79,10 @@ def totals_in(spans: Spans, labels: Sequence[str] | pa.Array, start: float, end:
     """Sum up events in a range.
 
     Returns ``count``, ``total``, ``busy`` (the union), ``distinct``, and ``rows``: the `MOST_ROWS` with the
-    largest ``busy``, each with its label, category, count, busy (the union in the range), total, self (the
-    time in the range without nested events), mean, min, p50, p99, max, ``bins`` (the number of events in each
-    bar of a histogram of durations) and longest, an event id. A host op and its kernels are never added up.
+    largest ``busy``, each with its label, count, busy (the union in the range), total, self (the time in the
+    range without nested events), mean, min, p50, p99, max, ``bins`` (the number of events in each bar of a
+    histogram of durations), and the id and category of the longest event. Events of different kinds, such as
+    a host op and its kernels, are never added up.
     """
     left = np.maximum(spans.start, start)
     right = np.minimum(spans.start + spans.duration, end)
@@ -114,23 +115,13 @@ def _self_times(spans: Spans, left: np.ndarray, right: np.ndarray) -> np.ndarray
     return own
 
 
-def _quantile(duration: np.ndarray, first: np.ndarray, count: np.ndarray, part: float) -> np.ndarray:
-    """Return a quantile of each group of sorted durations, between two of them as pandas does."""
-    place = (count - 1) * part
-    below = np.floor(place).astype("i8")
-    low, high = duration[first + below], duration[first + np.minimum(below + 1, count - 1)]
-    between: np.ndarray = low + (high - low) * (place - below)
-    return between
-
-
 def _rows(
     spans: Spans, labels: Sequence[str] | pa.Array, inside: tuple[np.ndarray, np.ndarray]
 ) -> dict[str, Any]:
-    # A few categories occur: a count for each label and category would take ten times the memory.
-    categories = np.flatnonzero(np.bincount(spans.category))
-    place = np.searchsorted(categories, np.arange(len(CATEGORIES)))
-    key = spans.label * len(categories) + place[spans.category]
-    count = np.bincount(key, minlength=len(labels) * len(categories))
+    # Few kinds occur: a count for each label and kind would take several times the memory.
+    kinds = np.unique(KIND_OF[np.flatnonzero(np.bincount(spans.category))])
+    key = spans.label * len(kinds) + np.searchsorted(kinds, KIND_OF)[spans.category]
+    count = np.bincount(key, minlength=len(labels) * len(kinds))
     occurring = np.flatnonzero(count)
     group = np.searchsorted(occurring, np.arange(len(count)))[key]
     # Sorting two-byte numbers takes one pass.
@@ -145,16 +136,17 @@ def _rows(
     idle = np.append(0, np.maximum(start[1:] - reached[:-1], 0))[: len(start)]
     idle[first] = 0
     covered = reached[behind - 1] - start[first] - np.add.reduceat(idle, first)
-    chosen = spans.event[order]
     duration = spans.duration[order]
     total = np.add.reduceat(duration, first)
     most = np.maximum.reduceat(duration, first)
     least = np.minimum.reduceat(duration, first)
     as_long = np.flatnonzero(duration == np.repeat(most, count))
-    longest = chosen[as_long[np.searchsorted(as_long, first)]]
+    longest_at = as_long[np.searchsorted(as_long, first)]
+    longest, category = spans.event[order][longest_at], spans.category[order][longest_at]
     own = np.add.reduceat(_self_times(spans, *inside)[order], first)
     by_length = duration[np.lexsort((duration, np.repeat(np.arange(len(count)), count)))]
-    p50, p99 = (_quantile(by_length, first, count, part) for part in (0.5, 0.99))
+    # Nearest ranks, as in `op_statistics`.
+    p50, p99 = (by_length[first - (-count * percent // 100) - 1] for percent in (50, 99))
     width = np.maximum(most - least, 1).repeat(count)
     place = np.minimum((duration - least.repeat(count)) * BINS // width, BINS - 1)
     bins = np.bincount(np.arange(len(count)).repeat(count) * BINS + place, minlength=len(count) * BINS)
@@ -162,16 +154,16 @@ def _rows(
     largest = np.lexsort((-total, -covered))[:MOST_ROWS]
     rows = [
         {
-            "label": str(labels[occurring[row] // len(categories)]),
-            "category": int(categories[occurring[row] % len(categories)]),
+            "label": str(labels[occurring[row] // len(kinds)]),
+            "category": int(category[row]),
             "count": int(count[row]),
             "busy": float(covered[row]),
             "total": int(total[row]),
             "self": float(own[row]),
             "mean": float(total[row] / count[row]),
             "min": int(least[row]),
-            "p50": float(p50[row]),
-            "p99": float(p99[row]),
+            "p50": int(p50[row]),
+            "p99": int(p99[row]),
             "max": int(most[row]),
             "bins": bins[row].tolist(),
             "longest": int(longest[row]),
