@@ -130,6 +130,27 @@ def test_table_of_a_range_is_copied_as_a_dataframe(exported: OpenExported, tmp_p
     expect(table).to_have_count(0)
 
 
+def test_events_of_one_kind_share_a_row_and_a_name(exported: OpenExported, tmp_path: Path) -> None:
+    """One op computes on the CPU and launches on the GPU: two activities of one kind."""
+    table = events.build(
+        {
+            "start_ns": [0, 1000, 2000],
+            "duration_ns": [300, 200, 100],
+            "name": ["dense/MatMul"] * 3,
+            "op": ["MatMul"] * 3,
+            "kind": ["op", "op", "kernel"],
+            "lane": ["ops", "ops", "stream:1"],
+            "device": ["/device:CPU:0", "/device:GPU:0", "/device:GPU:0"],
+        }
+    )
+    path = Trace(table).to_html(tmp_path / "page.html", selection=(0, 3000))
+    timeline = exported(path).wait()
+    rows = timeline.root.get_by_role("table", name="Time by op").last.locator("tbody tr")
+    expect(rows).to_have_text([re.compile("^MatMul op2500 ns"), re.compile("^MatMul kernel1100 ns")])
+    rows.first.get_by_role("button").click()
+    assert timeline.expect_fact("Same name") == "2 events, 500 ns in total"
+
+
 @pytest.mark.parametrize("name", ["cpu_tf221_cost_model.pb.xz", "run_meta.v1"])
 def test_details_have_the_estimate_of_the_cost_graph(
     exported: OpenExported, tmp_path: Path, name: str

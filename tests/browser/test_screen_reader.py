@@ -46,7 +46,7 @@ PAGE = """
           - region "Idle time by cause":
             - table "Idle time by cause"
     - group "Legend":
-      - button "op"
+      - button "host compute"
 """
 
 
