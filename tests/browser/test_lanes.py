@@ -270,9 +270,14 @@ def test_bars_legend_and_breakdown_share_their_colours(
     timeline = exported(Trace(table).to_html(tmp_path / "active.html"))
     timeline.page.emulate_media(color_scheme=scheme)
     timeline.wait()
-    legend = timeline.host.get_by_role("group", name="Legend").get_by_role("button")
-    assert legend.all_inner_texts() == list(ACTIVE)
-    colours = {name: legend.nth(at).locator(".swatch").evaluate(BACKGROUND) for at, name in enumerate(ACTIVE)}
+    legend = timeline.host.get_by_role("group", name="Legend")
+    entries = legend.locator(":scope > *")
+    single = [name for name in ACTIVE if not name.startswith(("copy", "input"))]
+    assert entries.all_inner_texts() == ["device compute", "copy", "input", *single[1:]]
+    expect(legend.get_by_role("button", name="copy D2H, copy D2D, copy H2D", exact=True)).to_have_count(1)
+    swatches = {name: entries.filter(has_text=name).locator(".swatch") for name in single}
+    swatches |= {name: legend.get_by_title(name, exact=True) for name in ACTIVE if name not in single}
+    colours = {name: swatch.evaluate(BACKGROUND) for name, swatch in swatches.items()}
     parts = timeline.details.locator(".step-legend > span")
     named = {part.inner_text().rpartition(" ")[0].rpartition(" ")[0]: part for part in parts.all()}
     assert set(ACTIVE) - {"other"} <= set(named)

@@ -69,19 +69,19 @@ LINES = """element => {
 
 
 @functools.cache
-def steps() -> Trace:
+def steps(times: tuple[tuple[int, int, int], ...] = ((7, 0, 800), (8, 900, 800))) -> Trace:
     """Steps of a long name, in which an op and its kernel have one op type; times in microseconds."""
     rows = []
-    for step, at in ((7, 0), (8, 900)):
+    for step, at, took in times:
         rows += [
-            op("whole", at, 800, step=step, kind="host", lane="python3", op="train"),
+            op("whole", at, took, step=step, kind="host", lane="python3", op="train"),
             op("a", at + 10, 200, device=GPU, step=step),
             op("c", at + 220, 300, step=step, op="Conv2D"),
             kernel("a", at + 100, 300, at + 50) | {"step": step, "op": "MatMul"},
         ]
-    times = ("start_ns", "duration_ns", "scheduled_ns")
+    columns = ("start_ns", "duration_ns", "scheduled_ns")
     return built(
-        [{name: value * US if name in times else value for name, value in row.items()} for row in rows]
+        [{name: value * US if name in columns else value for name, value in row.items()} for row in rows]
     )
 
 
@@ -151,7 +151,11 @@ def test_facts_beside_the_title_are_whole_or_left_out(exported: OpenExported, tm
     assert counts == {0, 1, 2}
 
 
-def test_the_line_of_steps_and_the_legend_are_whole_or_left_out(timeline: Timeline) -> None:
+def test_the_line_of_steps_and_the_legend_are_whole_or_left_out(
+    exported: OpenExported, tmp_path: Path
+) -> None:
+    trace = steps(((6, 0, 800), (7, 900, 1600), (8, 2600, 800)))
+    timeline = exported(trace.to_html(tmp_path / "slow.html", title="a long title of a job")).wait()
     parts = timeline.root.locator(".step-told > span")
     for width, least in ((1400, 2), (700, 2), (400, 1)):
         resize(timeline, width)

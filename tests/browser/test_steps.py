@@ -54,6 +54,19 @@ def marked(timeline: Timeline, mark: str) -> list[int]:
     return places
 
 
+def test_steps_alike_have_no_slowest_one(exported: OpenExported, tmp_path: Path) -> None:
+    steps = [(4.0, 1.0), (4.0, 1.0), (5.0, 1.0)]
+    timeline = exported(training(steps).to_html(tmp_path / "steps.html")).wait()
+    bars = bars_of(timeline)
+    told = timeline.host.get_by_role("button", name="median")
+    expect(bars).to_be_visible()
+    expect(told).to_have_count(0)
+    before = bars.bounding_box()
+    bars.locator("i").nth(2).hover()
+    expect(told).to_have_text(re.compile("^Step 2 · 5.00 ms, 1.25 \u00d7 median"))
+    assert bars.bounding_box() == before
+
+
 def test_more_work_is_told_from_more_time(exported: OpenExported, tmp_path: Path) -> None:
     steps = [(4.0, 1.0), (4.0, 1.0), (9.0, 1.0), (4.0, 2.0), (4.0, 1.0)]
     timeline = exported(training(steps).to_html(tmp_path / "steps.html")).wait()

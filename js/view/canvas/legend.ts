@@ -47,6 +47,16 @@ export function legendOf(stores: readonly Store[]): Entry[] {
   return [...new Map(all.map((entry) => [`${entry.css} ${entry.label}`, entry])).values()];
 }
 
+/** Entries by name; activities whose labels begin with the same word, such as "copy H2D" and "copy D2H", share it. */
+export function families(entries: readonly Entry[]): [string, Entry[]][] {
+  const named = new Map<string, Entry[]>();
+  for (const entry of entries) {
+    const name = entry.activity ? entry.label.split(" ")[0] : `${entry.css} ${entry.label}`;
+    named.set(name, [...(named.get(name) ?? []), entry]);
+  }
+  return [...named];
+}
+
 /** The entries in as many lines as they need. */
 export function placeLegend(
   pen: CanvasRenderingContext2D,

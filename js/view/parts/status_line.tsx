@@ -9,7 +9,7 @@ import { filterProblem } from "../../model/search/hint";
 import { parseQuery } from "../../model/search/query";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
-import { legendOf } from "../canvas/legend";
+import { families, legendOf } from "../canvas/legend";
 
 interface StatusLineProps {
   store: Store;
@@ -34,29 +34,45 @@ export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLi
   return (
     <div class="status">
       <span class="legend" role="group" aria-label="Legend">
-        {legendOf(stores).map(({ label, css, activity, meaning }) => {
-          const query = activity ? `kind:${activity}` : isByOp && css && !meaning ? `op:${label}` : "";
+        {families(legendOf(stores)).map(([name, entries]) => {
+          const [{ label, css, activity, meaning }] = entries;
+          const several = entries.length > 1 || undefined;
+          const labels = entries.map((entry) => entry.label).join(", ");
+          const explained = entries.flatMap((entry) => (entry.activity && meaningOf(entry.label)) || []);
+          // Events of no activity have nothing in common to look for.
+          const query = activity
+            ? activity !== "none" && `kind:${entries.map((entry) => entry.activity).join("|")}`
+            : isByOp && css && !meaning && `op:${label}`;
           const text = (
             <>
-              <i
-                class="swatch"
-                style={css === "" ? { border: "1px dashed var(--text)" } : { background: css ?? hatched }}
-              />
-              {label}
+              {entries.map((entry) => (
+                <i
+                  key={entry.label}
+                  class="swatch"
+                  title={several && entry.label}
+                  style={
+                    entry.css === ""
+                      ? { border: "1px dashed var(--text)" }
+                      : { background: entry.css ?? hatched }
+                  }
+                />
+              ))}
+              {several ? name : label}
             </>
           );
           return query ? (
             <button
-              key={`${css} ${label}`}
+              key={name}
               type="button"
-              title={highlightTitle(label, activity)}
+              aria-label={several && labels}
+              title={[`Highlight ${isolated(labels)}`, ...explained].join("\n")}
               aria-pressed={store.searchText === query}
               onClick={() => store.setSearch(store.searchText === query ? "" : query)}
             >
               {text}
             </button>
           ) : (
-            <span key={`${css} ${label}`} title={meaning ?? label}>
+            <span key={name} title={meaning ?? explained[0] ?? label}>
               {text}
             </span>
           );
@@ -91,10 +107,4 @@ export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLi
       )}
     </div>
   );
-}
-
-function highlightTitle(label: string, activity?: string): string {
-  // Only activities are words of ours: an op of the trace may be called anything.
-  const meaning = activity && meaningOf(label);
-  return [`Highlight ${isolated(label)}`, meaning].filter(Boolean).join("\n");
 }

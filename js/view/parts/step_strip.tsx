@@ -8,6 +8,7 @@ import { formatCount, formatDuration, formatRatio } from "../../model/format/uni
 import {
   busyLabel,
   countSteps,
+  SLOW_RATIO,
   type StepBar,
   type StepBars,
   stepBars,
@@ -69,8 +70,8 @@ interface DescribedStepProps {
 }
 
 /**
- * Name and figures of one step, which a click shows: the step under the pointer, else the one shown, else the slowest.
- * Only the last is called the slowest: a hovered or shown step goes by its own name, even if it is the slowest.
+ * Name and figures of one step, which a click shows: the step under the pointer, else the one shown, else the slowest
+ * if it is slow. Only the last is called the slowest: a hovered or shown step goes by its own name, even if it is the slowest.
  */
 function DescribedStep({ store, figures, busyName, hovered, show }: DescribedStepProps) {
   const isChosen = hovered !== null || store.step !== null;
@@ -87,6 +88,13 @@ function DescribedStep({ store, figures, busyName, hovered, show }: DescribedSte
         .filter(Boolean)
         .join(", "),
     );
+  const first = figures.isFirstApart ? " after the first" : "";
+  const isSlow = ratio && duration >= SLOW_RATIO * figures.median;
+  const told = isChosen
+    ? [stepName(step), ...facts.map((fact) => ` · ${fact}`)]
+    : isSlow
+      ? [`Slowest${first}: step ${step.step}`, `, ${ratio}`]
+      : [];
   return (
     <button
       type="button"
@@ -94,15 +102,9 @@ function DescribedStep({ store, figures, busyName, hovered, show }: DescribedSte
       title={[...facts, "Show this step"].join("\n")}
       onClick={() => show(index)}
     >
-      <span>
-        <strong>
-          {isChosen
-            ? stepName(step)
-            : `Slowest${figures.isFirstApart ? " after the first" : ""}: step ${step.step}`}
-        </strong>
-      </span>
-      {isChosen && facts.map((fact) => <span key={fact}>{` · ${fact}`}</span>)}
-      {!isChosen && ratio && <span>{`, ${ratio}`}</span>}
+      {told.map((part) => (
+        <span key={part}>{part}</span>
+      ))}
     </button>
   );
 }
