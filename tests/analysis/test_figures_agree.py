@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pandas as pd
 import pytest
+from bokeh.models.annotations import Span
 
 from tests.real_traces import DATA, real_trace
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis import slow_steps
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.core.format import format_percent
@@ -84,3 +88,74 @@ def test_a_saving_of_communication_names_all_tasks() -> None:
     (found,) = trace.findings.query("kind == 'communication'").to_dict("records")
     assert "Without any communication the step would be up to" in found["text"]
     assert "without that of all tasks" in found["how"]
+
+
+def steps_of(*durations: int) -> Trace:
+    """Return a trace of steps that each run one op, in us, one after the other."""
+    took = [1000 * each for each in durations]
+    columns = {"start_ns": [sum(took[:step]) for step in range(len(took))], "duration_ns": took}
+    kinds = {"kind": ["op"] * len(took), "op": ["MatMul"] * len(took), "step": range(len(took))}
+    return Trace(events.build(columns | kinds))
+
+
+@pytest.mark.parametrize(
+    ("durations", "median"),
+    [((28, 12, 10, 11, 13), 11), ((28, 12, 10, 11, 13, 14), 12), ((10, 14, 12, 13), 12), ((18, 13, 10), 10)],
+)
+def test_median_step_is_the_same_everywhere(durations: tuple[int, ...], median: int) -> None:
+    trace, ns = steps_of(*durations), 1000 * median
+    facts, table = trace.overview, slow_steps(trace)
+    assert facts["steps"]["median_ns"] == ns
+    assert facts["first_step"] is None or facts["first_step"]["median_ns"] == ns
+    assert f"{median:.1f} µs median" in str(facts)
+    assert f"median step takes {median:.1f} µs" in facts["headline"]
+    assert (table["duration_ns"] - table["excess_ns"] == ns).all()
+    first = durations[0] / median
+    assert table["ratio"].iloc[0] == first
+    assert rows(trace, "Steps", "Step by step").set_index("step").loc[0, "ratio"] == first
+    (asked,) = (block for block in tab(trace, "What if")["blocks"] if block["kind"] == "what_if")
+    assert asked["now"]["recorded_ns"] == ns
+    number = durations.index(median)
+    assert asked["now"]["step"] == f"Median step, {number}"
+    assert set(table["median_step"]) == {number}
+    lines: Any = trace.charts.steps().select({"type": Span})
+    (line,) = lines
+    assert line.location == median
+
+
+def test_a_step_after_one_set_apart_counts_for_the_median() -> None:
+    trace = steps_of(100, 20, 10, 12)
+    assert trace.overview["steps"]["median_ns"] == 12_000
+    assert set(slow_steps(other_steps(trace))["median_step"]) == {3}
+
+
+def test_median_of_a_kind_leaves_out_its_slow_first_step() -> None:
+    durations = (28, 12, 10, 11, 13, 5, 4, 3)
+    trace = steps_of(*durations)
+    labels = {step: f"{'train' if step < 5 else 'test'} {step}" for step in range(len(durations))}
+    trace = Trace(trace.events, step_labels=labels)
+    facts = trace.overview
+    assert [kind["median_ns"] for kind in facts["kinds"]] == [11_000, 4_000]
+    assert facts["steps"]["median_ns"] == facts["first_step"]["median_ns"] == 11_000
+
+
+def test_utilization_chart_has_the_shares_of_the_overview() -> None:
+    columns = {
+        "start_ns": [0, 0, 1000, 1000, 1100, 1100, 1200, 1200],
+        "duration_ns": [900, 90, 90, 60] + [90, 60] * 2,
+        "kind": ["op", "kernel"] * 4,
+        "device": ["/device:CPU:0", "/device:GPU:0"] * 4,
+        "step": [0, 0, 1, 1, 2, 2, 3, 3],
+    }
+    trace = Trace(events.build(columns))
+    (device,) = trace.overview["devices"]
+    chart: Any = trace.charts.utilization()
+    (source, *_) = {bars.data_source.name: bars.data_source for bars in chart.renderers}.values()
+    shares = dict(zip(source.data["row"], source.data["busy"], strict=True))
+    assert shares["GPU:0"] == pytest.approx(100 * device["busy_share"]) == pytest.approx(100 * 2 / 3)
+    assert chart.title.text == "Device utilization (% of step time after the first step)"
+
+
+def test_parts_of_a_step_are_named_main_activities() -> None:
+    trace = real_trace(DATA / "gpu_tf221_mlp.pb.xz")
+    assert "by main activity" in str(trace.overview)

@@ -85,9 +85,9 @@ def test_pauses_between_steps_are_in_the_interval_only() -> None:
     assert re.search(r"Start to start +15 ns", str(trace.overview))
 
 
-def test_the_median_of_two_steps_is_their_mean() -> None:
+def test_the_median_of_two_steps_is_the_shorter() -> None:
     table = events.build({"start_ns": [0, 20], "duration_ns": [10, 40], "kind": ["op"] * 2, "step": [0, 1]})
-    assert Trace(table).overview["steps"]["median_ns"] == 25
+    assert Trace(table).overview["steps"]["median_ns"] == 10
 
 
 def test_rows_after_a_call_do_not_lengthen_its_step() -> None:

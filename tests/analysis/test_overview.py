@@ -6,6 +6,7 @@ import html
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from statistics import median_low
 from typing import Any
 
 import numpy as np
@@ -68,8 +69,8 @@ def test_the_parts_of_step_time_are_the_steps(trace: Trace) -> None:
     whole = trace.overview["step_time"]
     for task in whole["tasks"]:
         assert sum(task["parts"].values()) == task["step_ns"] <= whole["step_ns"]
-    took = trace.steps.query("step >= 0")["duration_ns"]
-    assert trace.overview["steps"]["median_ns"] == int(took.median())
+    took = trace.steps.query("step >= 0")["duration_ns"].iloc[int(trace.overview["first_step"] is not None) :]
+    assert trace.overview["steps"]["median_ns"] == median_low(took.tolist())
     for bar in card(trace)["bars"]:
         assert sum(part["share"] for part in bar["parts"]) == pytest.approx(1)
 

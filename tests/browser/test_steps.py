@@ -88,7 +88,7 @@ def test_more_work_is_told_from_more_time(exported: OpenExported, tmp_path: Path
 def test_the_parts_of_a_step_are_shown_with_it(exported: OpenExported, tmp_path: Path) -> None:
     steps = [(4.0, 1.0), (4.0, 1.0), (9.0, 3.0), (4.0, 1.0)]
     timeline = exported(training(steps).to_html(tmp_path / "steps.html")).wait()
-    activities = timeline.details.get_by_role("img", name="by activity")
+    activities = timeline.details.get_by_role("img", name="by main activity")
     expect(activities).to_have_accessible_name(re.compile("^Median step .*1.00 ms, 25.0 %"))
     # The time of a step and its parts come before its text.
     expect(timeline.details.get_by_role("term").first).to_have_text("Step time")
@@ -96,7 +96,7 @@ def test_the_parts_of_a_step_are_shown_with_it(exported: OpenExported, tmp_path:
     expect(activities).to_have_accessible_name(re.compile("^Step .*3.00 ms, 33.3 %"))
     timeline.page.set_viewport_size(ViewportSize(width=700, height=800))
     expect(timeline.details).to_have_count(0)
-    expect(timeline.root.get_by_role("img", name="Step by activity")).to_be_in_viewport(ratio=1)
+    expect(timeline.root.get_by_role("img", name="Step by main activity")).to_be_in_viewport(ratio=1)
 
 
 def test_each_part_that_matters_has_its_share_beside_it(exported: OpenExported, tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.labels import printable, task_label
+from tfvis_nb.core.median_step import median_of
 from tfvis_nb.core.metadata import PREDICTED_STEPS, PREDICTION, Metadata, table_of
 from tfvis_nb.core.nested_columns import MOVED, RECORDED_DURATION, with_columns
 from tfvis_nb.core.trace import Trace
@@ -81,8 +82,7 @@ def prediction_sentence(trace: Trace) -> str:
     steps = trace.metadata.get(PREDICTED_STEPS, table_of(PREDICTED_STEPS, [])).dropna()
     if steps.empty:
         return Text("predicted_changes", changes=changes or "no change")
-    steps = steps.sort_values("recorded_ns", kind="stable")
-    step = steps.iloc[(len(steps) - 1) // 2]
+    step = steps.iloc[median_of(steps["recorded_ns"].to_numpy(np.int64))]
     return Text(
         "predicted_step",
         step="step" if len(steps) == 1 else "recorded median step",

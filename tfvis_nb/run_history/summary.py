@@ -7,14 +7,14 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from importlib.metadata import version
-from statistics import median, median_low
+from statistics import median_low
 from typing import Any
 
 import numpy as np
 
 from tfvis_nb.analysis.steps.compared_steps import compared_steps
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
-from tfvis_nb.analysis.steps.slow_steps import main_steps, slow_first_step
+from tfvis_nb.analysis.steps.slow_steps import main_steps, median_step, slow_first_step
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
@@ -79,7 +79,7 @@ def summary_of(trace: Trace, cell: Cell) -> Summary | None:
         return None
     first = slow_first_step(trace)
     apart = first is not None and is_set_apart(first._asdict())
-    main = main_steps(trace)
+    main, middle = main_steps(trace), median_step(trace)
     kept = main[main["step"] != first.step] if apart and first is not None else main
     start = trace.events["start_ns"].to_numpy(np.int64)
     span = int((start + trace.events["duration_ns"].to_numpy(np.int64)).max() - start.min())
@@ -92,7 +92,7 @@ def summary_of(trace: Trace, cell: Cell) -> Summary | None:
         time_ns=time.time_ns(),
         steps=int((trace.steps["step"] != NO_STEP).sum()),
         step_ns=step_ns[-MOST_STEPS:],
-        median_ns=int(median(step_ns)),
+        median_ns=span if middle is None else int(main.set_index("step")["duration_ns"][middle]),
         first_ns=first.first_ns if apart and first is not None else None,
         kernels=_per_step(trace, "kernel", kept["step"].tolist()),
         ops=_per_step(trace, "op", kept["step"].tolist()),
@@ -149,7 +149,7 @@ def from_line(line: str | bytes) -> Summary | None:
     if not isinstance(found, dict):
         return None
     if "median_ns" not in found and _are_steps(found.get("step_ns")):  # a line of an earlier version
-        found["median_ns"] = int(median(found["step_ns"]))
+        found["median_ns"] = median_low(found["step_ns"])
     values: dict[str, Any] = {name: found.get(name) for name in _CHECKS}
     return Summary(**values) if all(check(values[name]) for name, check in _CHECKS.items()) else None
 

@@ -52,6 +52,12 @@ describe("stepBars", () => {
     expect(stepBars(steps(14, 10, 16, 10), 100).isFirstApart).toBe(false);
   });
 
+  it("leaves a slow first step out of the medians", () => {
+    const { median, busyMedian } = stepBars(worked([28, 20], [12, 6], [10, 4], [11, 5], [13, 7]), 100);
+    expect([median, busyMedian]).toEqual([11, 5]);
+    expect(stepBars(steps(10, 14, 12, 13), 100).median).toBe(12);
+  });
+
   it("describes the longest of the steps that share a bar", () => {
     const { bars } = stepBars(steps(1, 9, 2, 3, 4), 2);
     expect(bars.map(({ first, last, described }) => [first, last, described])).toEqual([

@@ -25,13 +25,16 @@ export interface StepBar {
 
 export interface StepBars {
   bars: StepBar[];
-  /** Duration of the median step (ns): of an even number of steps the shorter of the two in the middle. */
+  /**
+   * Duration of the median step (ns), as in the analyses: of an even number of steps the shorter of the two in the
+   * middle, without a first step that `isFirstApart`.
+   */
   median: number;
   /** Median of how long a device was busy in the steps (ns), found likewise; 0 when nothing is known of devices. */
   busyMedian: number;
   /** Index in the list of the step that took longest, except a first step that `isFirstApart`. */
   slowest: number;
-  /** Whether the first step has one-time work: it takes at least `SLOW_RATIO` medians. */
+  /** Whether the first step has one-time work: it takes at least `SLOW_RATIO` times the median of the others. */
   isFirstApart: boolean;
 }
 
@@ -96,9 +99,9 @@ export function stepBars(all: readonly Step[], most: number): StepBars {
   const steps = all.slice(skipped);
   const durations = steps.map((step) => step.end - step.start);
   const busy = steps.map((step) => step.device ?? 0);
-  const median = medianOf(durations);
-  const busyMedian = medianOf(busy);
-  const isFirstApart = steps.length > 2 && median > 0 && durations[0] >= SLOW_RATIO * median;
+  const others = medianOf(durations.slice(1));
+  const isFirstApart = steps.length > 2 && others > 0 && durations[0] >= SLOW_RATIO * others;
+  const [median, busyMedian] = [durations, busy].map((each) => medianOf(each.slice(+isFirstApart)));
   const slowest = largest(durations, +isFirstApart, steps.length - 1);
   const full = Math.min(
     Math.max(durations[0], durations[slowest]),

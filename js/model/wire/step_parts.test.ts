@@ -19,13 +19,13 @@ it("gives each task's parts of a step, without empty ones", async () => {
   );
   expect(stepBarsOf(container, 4)).toEqual([
     {
-      label: "Step by activity, ps 0",
+      label: "Step by main activity, ps 0",
       parts: [
         { name: "launch", ns: 25, share: 0.25 },
         { name: "idle", ns: 75, share: 0.75 },
       ],
     },
-    { label: "Step by activity, worker 0", parts: [{ name: "idle", ns: 100, share: 1 }] },
+    { label: "Step by main activity, worker 0", parts: [{ name: "idle", ns: 100, share: 1 }] },
   ]);
   expect(stepBarsOf(container, 7)[0].parts).toEqual([{ name: "launch", ns: 50, share: 1 }]);
   expect(stepBarsOf(container, 5)).toEqual([]);

@@ -22,7 +22,7 @@ export function stepBarsOf(container: Container, step: number): StepBar[] {
       const ns = times[row * parts.length + at];
       return { name, ns, share: ns / total[row] };
     });
-    const label = ["Step by activity", tasks[task[row]]].filter(Boolean).join(", ");
+    const label = ["Step by main activity", tasks[task[row]]].filter(Boolean).join(", ");
     bars.push({ label, parts: found.filter(({ ns }) => ns > 0) });
   });
   return bars;

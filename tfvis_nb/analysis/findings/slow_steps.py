@@ -25,8 +25,7 @@ from tfvis_nb.analysis.findings.rule import (
 from tfvis_nb.analysis.findings.uneven_steps import ID as UNEVEN
 from tfvis_nb.analysis.findings.uneven_steps import uneven_steps, word_uneven
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
-from tfvis_nb.analysis.steps.other_steps import OtherSteps
-from tfvis_nb.analysis.steps.slow_steps import slow_steps
+from tfvis_nb.analysis.steps.slow_steps import OtherSteps, slow_steps
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent, format_ratio
 from tfvis_nb.core.stacks import event_stacks

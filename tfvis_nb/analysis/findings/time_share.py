@@ -15,7 +15,7 @@ from tfvis_nb.analysis.findings.finding import (
     whole_tasks,
 )
 from tfvis_nb.analysis.findings.rule import NOT_KNOWN, Figures, Measurement
-from tfvis_nb.analysis.steps.other_steps import OtherSteps
+from tfvis_nb.analysis.steps.slow_steps import OtherSteps
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text

@@ -8,8 +8,7 @@ import numpy as np
 from tfvis_nb.analysis.findings.finding import OBSERVATION, Finding, step_range, step_times, whole_tasks
 from tfvis_nb.analysis.findings.rule import Figures, Texts, step_name
 from tfvis_nb.analysis.steps.breakdown import PARTS
-from tfvis_nb.analysis.steps.other_steps import OtherSteps
-from tfvis_nb.analysis.steps.slow_steps import main_steps
+from tfvis_nb.analysis.steps.slow_steps import OtherSteps, main_steps
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.core.trace import Trace

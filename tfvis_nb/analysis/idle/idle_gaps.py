@@ -12,7 +12,7 @@ from tfvis_nb.analysis.critical_path.critical_path import final_events
 from tfvis_nb.analysis.critical_path.dependencies import LONG_SLEEP
 from tfvis_nb.analysis.events.activity import ACTIVITIES, COPY_DONE, NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
-from tfvis_nb.analysis.steps.other_steps import OtherSteps
+from tfvis_nb.analysis.steps.slow_steps import OtherSteps
 from tfvis_nb.analysis.steps.utilization import ran_on_device
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import beginning, containing

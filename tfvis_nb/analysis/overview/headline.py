@@ -14,7 +14,7 @@ from tfvis_nb.analysis.findings.out_of_memory import ended
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.idle.device_idle import device_idle, idle_by_cause
 from tfvis_nb.analysis.overview.lines import kind_label
-from tfvis_nb.analysis.steps.other_steps import is_set_apart, other_steps
+from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.palette import LABELS
@@ -94,19 +94,17 @@ def _noun(table: pd.DataFrame) -> str:
 
 def _without_devices(facts: Mapping[str, Any], problem: str) -> Text:
     """Name the largest part of step time for the task that idles least."""
-    steps, first = facts["steps"], facts["first_step"]
+    steps = facts["steps"]
     shares = [
         {part: amount / max(task["step_ns"], 1) for part, amount in task["parts"].items()}
         for task in facts["step_time"]["tasks"]
     ]
     busiest = min(shares, key=lambda parts: parts.get("idle_ns", 0) + parts.get("unknown_ns", 0))
     kind = kind_label(facts["kinds"][0]) if facts["kinds"] else ""
-    subject, typical = "The step" if steps["count"] == 1 else f"The median {kind}step", steps
-    if is_set_apart(first):
-        typical = first
+    subject = "The step" if steps["count"] == 1 else f"The median {kind}step"
     if facts["undivided"]:
         subject = "The recording"
-    median = format_duration(typical["median_ns"])
+    median = format_duration(steps["median_ns"])
     if problem:
         return Text("headline_problem_on_host", problem=problem, step=subject.lower(), median=median)
     if not busiest:

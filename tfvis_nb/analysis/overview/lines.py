@@ -65,11 +65,9 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
     steps, first = facts["steps"], facts["first_step"]
     if not steps["count"]:
         return []
-    # The headline has the same median.
-    apart = is_set_apart(first)
-    median = first["median_ns"] if apart else steps["median_ns"]
+    median = steps["median_ns"]
     value = f"{format_duration(median)}{' median' if steps['count'] > 1 else ''}"
-    if apart:
+    if first is not None:
         value += " after the first step"
     lines = []
     pauses = facts["outside"] is not None and facts["outside"]["loop_share"] >= _WORTH_A_LINE
@@ -134,8 +132,8 @@ def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
 def parts_term(facts: Mapping[str, Any]) -> str:
     """Return the label of the parts of step time, or of a single step."""
     if facts["undivided"]:
-        return "Recording by activity"
-    return "Step time by activity" if facts["steps"]["count"] > 1 else "Step by activity"
+        return "Recording by main activity"
+    return "Step time by main activity" if facts["steps"]["count"] > 1 else "Step by main activity"
 
 
 def _whole(facts: Mapping[str, Any]) -> str:

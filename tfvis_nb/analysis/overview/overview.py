@@ -28,7 +28,13 @@ from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.analysis.steps.other_steps import is_set_apart, other_steps
 from tfvis_nb.analysis.steps.outside_steps import outside_steps
-from tfvis_nb.analysis.steps.slow_steps import main_steps, median_step, slow_first_step, step_kinds
+from tfvis_nb.analysis.steps.slow_steps import (
+    main_steps,
+    median_step,
+    median_steps,
+    slow_first_step,
+    step_kinds,
+)
 from tfvis_nb.analysis.time_series.counters import counters
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.intervals import union
@@ -42,8 +48,8 @@ FIGURES: dict[str, str] = {
     "headline": "A sentence: how busy the devices were, and the first problem or what they waited for most.",
     "kinds": "The kinds of steps if there are several, such as train and test, the one with the most time"
     " first: kind, count, median_ns and sum_ns. The median step is of the first kind.",
-    "steps.median_ns": "Median of the durations of the steps, in ns: of an even number the mean of the two in"
-    " the middle.",
+    "steps.median_ns": "Duration of the median step, in ns: of an even number the lower of the two in the"
+    " middle, without a first step as in first_step.",
     "steps.interval_ns": "Median of the intervals, each from the start of a step to the start of the next, in"
     " ns, without that of a first step that is set apart; missing if there is none.",
     "steps.p95_ns": "Duration of the step that 95 % of the steps do not exceed, in ns; missing if there are"
@@ -168,7 +174,7 @@ def _steps(trace: Trace, *, apart: bool) -> dict[str, Any]:
     known = count >= _FEWEST_FOR_P95
     return {
         "count": len(every),
-        "median_ns": int(np.median(duration)) if count else None,
+        "median_ns": _length(trace, middle) if (middle := median_step(trace)) is not None else None,
         "interval_ns": int(np.median(interval)) if len(interval) else None,
         "p95_ns": int(duration[math.ceil(0.95 * count) - 1]) if known else None,
         "sum_ns": int(every["duration_ns"].sum()),
@@ -181,8 +187,14 @@ def _kinds(trace: Trace) -> list[dict[str, Any]]:
     if not kinds.any():
         return []
     groups = steps["duration_ns"].groupby(kinds.to_numpy(object), sort=False)
+    median = median_steps(trace)["duration_ns"]
     found = [
-        {"kind": str(kind), "count": len(took), "median_ns": int(took.median()), "sum_ns": int(took.sum())}
+        {
+            "kind": str(kind),
+            "count": len(took),
+            "median_ns": int(median[str(kind)]),
+            "sum_ns": int(took.sum()),
+        }
         for kind, took in groups
     ]
     return sorted(found, key=lambda one: -one["sum_ns"])

@@ -10,7 +10,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.communication.transfers import transfers
 from tfvis_nb.analysis.dataflow.edges import edges
 from tfvis_nb.analysis.steps.breakdown import breakdown
-from tfvis_nb.analysis.steps.slow_steps import slow_first_step
+from tfvis_nb.analysis.steps.slow_steps import OtherSteps, slow_first_step
 from tfvis_nb.analysis.steps.utilization import utilization
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
@@ -18,19 +18,6 @@ from tfvis_nb.events import NO_STEP
 
 APART: Final = 0.1
 """The first step is set apart if its excess over the median of the others is this share of all step time."""
-
-
-class OtherSteps(Trace):
-    """A trace whose first step counts as time outside steps; events and steps keep their numbers."""
-
-    whole: Trace
-    """The trace with its first step."""
-    first: int
-    """The number of the first step."""
-
-    def without_first(self, table: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows of a table of the whole trace that belong to other steps."""
-        return table[table["step"] != self.first].reset_index(drop=True)
 
 
 def is_set_apart(first: Mapping[str, Any] | None) -> bool:

@@ -17,6 +17,7 @@ from tfvis_nb.analysis.steps.breakdown import PARTS, breakdown
 from tfvis_nb.analysis.unavailable import NONE, cannot_say
 from tfvis_nb.core.categories import map_categories
 from tfvis_nb.core.format import format_ratio
+from tfvis_nb.core.median_step import is_first_slow, lower_median, median_of
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.step_spans import STEP_NS
@@ -28,12 +29,11 @@ from tfvis_nb.texts import Text
 FIGURES: dict[str, str] = {
     "duration_ns": STEP_NS,
     "median_step": "Number of the step of median duration among those of its kind: for an even number of "
-    "steps the shorter of the two in the middle, for several equally long steps the first. Steps are of a "
+    "steps the shorter of the two in the middle, for several equally long steps the first. A first step "
+    f"of {SLOW_STEP_RATIO} times the median of the others or more does not count. Steps are of a "
     "kind if their labels differ only in numbers, such as train and test, and if two kinds have three steps.",
     "excess_ns": "duration_ns minus the duration of the median step, in ns.",
-    "ratio": "duration_ns / the duration of the median step, which is a step of the trace. The median of "
-    "all durations, which a list of steps may divide by, lies between two of them if their number is "
-    "even.",
+    "ratio": "duration_ns / the duration of the median step.",
     "work_ns": "How long the busiest device ran kernels in the step, in ns: length of the union of its "
     "kernels, without collectives.",
     "work_ratio": "work_ns / its median over the steps; the lower one if their number is even.",
@@ -107,21 +107,44 @@ def main_steps(trace: Trace) -> pd.DataFrame:
     return main
 
 
+class OtherSteps(Trace):
+    """A trace whose first step counts as time outside steps; events and steps keep their numbers."""
+
+    whole: Trace
+    """The trace with its first step."""
+    first: int
+    """The number of the first step."""
+
+    def without_first(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return the rows of a table of the whole trace that belong to other steps."""
+        return table[table["step"] != self.first].reset_index(drop=True)
+
+
+@validate_input
+@per_trace
+def median_steps(trace: Trace) -> pd.DataFrame:
+    """Return the row of ``trace.steps`` with the median step of each kind, in the order of their first steps.
+
+    See `median_of`; only the first step of the trace can be too slow to count.
+    """
+    steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
+    took = steps["duration_ns"].to_numpy(np.int64)
+    kinds, names = pd.factorize(step_kinds(trace).to_numpy(object))
+    found = []
+    for kind in range(len(names)):
+        rows = np.flatnonzero(kinds == kind)
+        is_start = kind == 0 and not isinstance(trace, OtherSteps)
+        found.append(rows[(median_of if is_start else lower_median)(took[rows])])
+    return steps.iloc[found].set_index(pd.Index(names, name="kind", dtype=object))
+
+
 @validate_input
 def median_step(trace: Trace) -> int | None:
-    """Return the number of the step of median duration, of the kind that takes most time; None without steps.
-
-    For an even number of steps it is the shorter of the two in the middle; of several equal ones, the first.
-    It is a real step, so that differences to it add up.
-    """
+    """Return the number of the median step of the kind that takes most time; None without steps."""
     steps = main_steps(trace)
-    return None if steps.empty else int(steps["step"].to_numpy()[_middle(steps["duration_ns"])])
-
-
-def _middle(duration: pd.Series) -> int:
-    """Return the index of the median duration; the lower one of two, the first of equal ones."""
-    order = np.argsort(duration.to_numpy(np.int64), kind="stable")
-    return int(order[(len(duration) - 1) // 2])
+    if steps.empty:
+        return None
+    return int(median_steps(trace).loc[step_kinds(trace).loc[steps["step"].iloc[0]], "step"])
 
 
 class FirstStep(NamedTuple):
@@ -130,7 +153,7 @@ class FirstStep(NamedTuple):
     step: int
     first_ns: int
     median_ns: int
-    """The median of the other steps; for an even number, the mean of the two in the middle."""
+    """The median of the other steps; for an even number, the lower of the two in the middle."""
     others: int
     share: float
     """Its excess over that median, divided by the time of all steps."""
@@ -170,19 +193,17 @@ def slow_first_step(trace: Trace) -> FirstStep | None:
 
     Also None if they cannot be compared; see `why_no_first_step`.
     """
-    if why_no_first_step(trace):
+    if isinstance(trace, OtherSteps) or why_no_first_step(trace):
         return None
     steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
     kinds = step_kinds(trace).to_numpy(object)
     duration = steps["duration_ns"].to_numpy(np.int64)
-    others = duration[1:][kinds[1:] == kinds[0]]
-    if len(others) < _FEWEST - 1:
+    own = duration[kinds == kinds[0]]
+    if not is_first_slow(own):
         return None
-    first, median = int(duration[0]), int(np.median(others))
-    if first < SLOW_STEP_RATIO * median:
-        return None
+    first, median = int(own[0]), int(own[median_of(own)])
     share = (first - median) / max(int(duration.sum()), 1)
-    return FirstStep(int(steps["step"].iloc[0]), first, median, len(others), share)
+    return FirstStep(int(steps["step"].iloc[0]), first, median, len(own) - 1, share)
 
 
 @validate_input
@@ -226,11 +247,8 @@ def slow_steps(trace: Trace) -> pd.DataFrame:
     table = table[["step", "label", "duration_ns"]].astype({"step": "int64"})
     kinds, _ = pd.factorize(step_kinds(trace).to_numpy(object))
     took = table["duration_ns"].to_numpy(np.int64)
-    base = np.zeros(len(table), np.int64)
-    for kind in range(kinds.max() + 1):
-        rows = np.flatnonzero(kinds == kind)
-        base[rows] = rows[_middle(table["duration_ns"].iloc[rows])]
-    table["median_step"] = table["step"].to_numpy()[base]
+    table["median_step"] = median_steps(trace)["step"].to_numpy(np.int64)[kinds]
+    base = np.searchsorted(table["step"].to_numpy(), table["median_step"].to_numpy())
     table["excess_ns"] = took - took[base]
     table["ratio"] = _ratio(took, took[base])
     table["slow"] = table["ratio"] >= SLOW_STEP_RATIO

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.core.labels import lane_label, task_label
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.trace import Trace
@@ -160,10 +161,12 @@ def _add_hover(made: figure, drawn: Any, name: str, unit: Unit) -> None:
 
 
 def utilization_chart(trace: Trace) -> figure:
-    """Return how busy each device was over all steps: ``busy_ns`` / ``step_ns``, in percent."""
+    """Return how busy each device was over all steps, in percent, without a first step that is set apart."""
     from bokeh.models import ColumnDataSource, HoverTool
 
-    table = trace.utilization
+    of_steps = other_steps(trace)
+    table = of_steps.utilization
+    after = "" if of_steps is trace else " after the first step"
     keys = ["task", "device"]
     sums = table.groupby(keys, observed=True, sort=False)[["busy_ns", "step_ns"]].sum().reset_index()
     sums = sums[sums["busy_ns"].notna() & (sums["step_ns"] > 0)]
@@ -172,7 +175,7 @@ def utilization_chart(trace: Trace) -> figure:
     busy = (100 * sums["busy_ns"] / sums["step_ns"]).to_numpy(np.float64)
     source = ColumnDataSource({"row": names, "busy": busy, "rest": 100 - busy})
     made = plot(
-        "Device utilization (% of step time)",
+        f"Device utilization (% of step time{after})",
         height=70 + 26 * max(len(names), 2),
         y_range=list(reversed(names)),
         x_range=(0, 100),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.steps.slow_steps import median_step
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.labels import lane_label
 from tfvis_nb.core.trace import Trace
@@ -212,6 +212,7 @@ def steps_chart(trace: Trace) -> figure:
     duration = table["duration_ns"].to_numpy()
     unit = time_unit(duration.max())
     took = duration / unit.size
+    middle = table.loc[table["step"] == median_step(trace), "duration_ns"]
     pieces = broken_bars(took)
     data = {
         "step": table["step"].to_numpy(),
@@ -232,7 +233,7 @@ def steps_chart(trace: Trace) -> figure:
     pieces.mark(made, data["step"], unit)
     made.add_layout(
         Span(
-            location=float(median(took)),
+            location=int(middle.iloc[0]) / unit.size,
             dimension="width",
             line_dash="dashed",
             **coloured("d2h", "line_color"),

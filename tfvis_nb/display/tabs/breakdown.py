@@ -35,14 +35,19 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
     if (trace.steps["step"] != NO_STEP).sum() == 1:
         parts = [_parts(trace), _devices(trace)]
         return [*parts, _overlap(trace)]
+    busy = f"For each device the sum over all steps of {_of('busy_ns')} {_without_first(trace)}"
     return [
         chart(trace, "breakdown", _CHART),
-        chart(trace, "utilization", f"For each device the sum over all steps of {_of('busy_ns')}"),
+        chart(trace, "utilization", busy.strip()),
         _parts(trace),
         _devices(trace),
         _steps(trace),
         _overlap(trace),
     ]
+
+
+def _without_first(trace: Trace) -> str:
+    return "" if other_steps(trace) is trace else WITHOUT_FIRST
 
 
 def _of(name: str) -> str:
@@ -75,7 +80,7 @@ def _parts(trace: Trace) -> dict[str, Any]:
     taken = taken.sort_values(["place", "total_ns"], ascending=[True, False], kind="stable")
     parts = taken["part"].tolist()
     rows = named(taken).assign(part=[activity_label(part) for part in parts])
-    definition = "" if of_steps is trace else WITHOUT_FIRST
+    definition = _without_first(trace)
     hints = [breakdown.FIGURES[part] for part in parts]
     return table(title, rows, columns, definition=definition, hints=hints)
 
