@@ -172,6 +172,15 @@ def test_drift_is_within_runs_that_last_several_days() -> None:
     assert [row[1] for row in blocks[2]["rows"]] == ["small", "large"]
 
 
+def test_drift_of_runs_within_a_day_says_that_it_is_over_all() -> None:
+    early = steps(1, tasks=1, count=8).assign(run="early", start_ns=range(8))
+    late = early.assign(run="late", start_ns=early["start_ns"] + 3 * 86_400 * 10**9)
+    blocks = tables.drift_blocks(Cells(pd.concat([early, late], ignore_index=True)))
+    assert [block["definition"].endswith(", over all runs.") for block in blocks] == [True] * 3
+    within = tables.drift_blocks(Cells(steps(1, tasks=1, count=8, days=2)))
+    assert not any("runs" in block["definition"] for block in within)
+
+
 def test_a_column_without_values_says_why() -> None:
     for block in tables.drift_blocks(Cells(steps(1, tasks=1, count=2, days=2))):
         (absent,) = block["absent"]

@@ -141,9 +141,10 @@ def drift_blocks(cells: Cells) -> list[dict[str, Any]]:
     by_period = _drift(cells, "period")
     reason = why_not(by_period)
     rows = by_period.assign(period=_times(by_period["period"]), difference=_differences(by_period))
-    first = "Typical step time of each period compared with the first one"
     run = [_RUN] if "run" in by_period else []
-    first += " of its run." if run else ", over all runs." if len(cells.runs) > 1 else "."
+    of = " of its run." if run else ", over all runs." if len(cells.runs) > 1 else "."
+    first = f"Typical step time of each period compared with the first one{of}"
+    last = f"The last period compared with the first one{of}"
     columns = [
         TableColumn("period", "From (UTC)", "text", drift.FIGURES["period"]),
         *run,
@@ -174,6 +175,7 @@ def drift_blocks(cells: Cells) -> list[dict[str, Any]]:
                 TableColumn("typical", "Typical step", "text", drift.FIGURES["typical"]),
                 _difference_column(),
             ],
+            definition=last,
             whys=_NO_DIFFERENCE,
         ),
         table(
@@ -188,6 +190,7 @@ def drift_blocks(cells: Cells) -> list[dict[str, Any]]:
                 TableColumn("typical", "Typical step", "ns", drift.FIGURES["typical"]),
                 _difference_column(),
             ],
+            definition=last,
             whys=_NO_DIFFERENCE,
         ),
     ]
