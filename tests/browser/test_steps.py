@@ -89,7 +89,7 @@ def test_the_parts_of_a_step_are_shown_with_it(exported: OpenExported, tmp_path:
     steps = [(4.0, 1.0), (4.0, 1.0), (9.0, 3.0), (4.0, 1.0)]
     timeline = exported(training(steps).to_html(tmp_path / "steps.html")).wait()
     activities = timeline.details.get_by_role("img", name="by main activity")
-    expect(activities).to_have_accessible_name(re.compile("^Median step .*1.00 ms, 25.0 %"))
+    expect(activities).to_have_accessible_name(re.compile("^Step time .*6.00 ms, 28.6 %"))
     # The time of a step and its parts come before its text.
     expect(timeline.details.get_by_role("term").first).to_have_text("Step time")
     bars_of(timeline).locator("i").nth(2).click()
