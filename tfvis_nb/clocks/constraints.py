@@ -6,8 +6,9 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.core.devices import task_of
-from tfvis_nb.core.trace import Trace, replaced
-from tfvis_nb.events import NO_STEP, TEXT
+from tfvis_nb.core.tensor_senders import NumberedEvents
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 
 _PROCESS_GROUP = r"(Process Group (?:Name=\S+|Ranks=\[[^\]]*\]))"
 
@@ -123,11 +124,10 @@ def transfers(trace: Trace, tasks: list[str]) -> Evidence:
     received = (events["kind"] == "transfer").to_numpy()
     if not received.any():
         return evidence
-    # Without inputs of ops, which are slow to find: the producer of a tensor does not depend on them.
-    unlabelled = events.assign(detail=pd.array([""] * len(events), dtype=TEXT))
-    edges = replaced(trace, unlabelled, graphs=()).edges
-    edges = edges[(edges["kind"] == "transfer").to_numpy() & received[edges["target"]]]
-    source, target = edges["source"].to_numpy(), edges["target"].to_numpy()
+    numbered = NumberedEvents(events)
+    source, target = numbered.senders(numbered.moves())
+    known = (source >= 0) & received[target]
+    source, target = source[known], target[known]
     # If a node ran several times, only the times could identify the run.
     key = [events[name] for name in ("step", "device", "name")]
     once = (events.groupby(key, observed=True)["start_ns"].transform("size") == 1).to_numpy()

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb.analysis.critical_path.device import STREAM
-from tfvis_nb.analysis.dataflow.graph_inputs import executor_rows, graph_inputs
+from tfvis_nb.analysis.dataflow.graph_inputs import graph_inputs
 from tfvis_nb.analysis.dataflow.recorded_links import link_numbers
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.metadata import portable
@@ -26,6 +26,7 @@ from tfvis_nb.core.nested_columns import (
     RECORDED_DURATION,
 )
 from tfvis_nb.core.output_path import whole
+from tfvis_nb.core.tensor_senders import executor_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import OPTIONAL
 from tfvis_nb.texts import notes_to_json

@@ -16,10 +16,10 @@ from tfvis_nb.analysis.critical_path.device import (
 from tfvis_nb.analysis.critical_path.peers import channels, copies_of_received, last_arrivals
 from tfvis_nb.analysis.critical_path.threads import calls, executor_turns, thread_order
 from tfvis_nb.analysis.dataflow.edges import edges as edges_of
-from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.analysis.dataflow.recorded_links import recorded_links
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.core.categories import is_kind
+from tfvis_nb.core.executions import Executions
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP

@@ -7,9 +7,9 @@ import pandas as pd
 
 from tfvis_nb.analysis.critical_path.blocking_calls import BlockingCalls
 from tfvis_nb.analysis.critical_path.dependency_table import Dependencies, Times
-from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.analysis.events.activity import DEVICE_TO_HOST
 from tfvis_nb.core.categories import beginning, containing, is_kind
+from tfvis_nb.core.executions import Executions
 from tfvis_nb.core.trace import Trace
 
 Pairs = tuple[np.ndarray, np.ndarray]

@@ -5,9 +5,9 @@ import numpy as np
 from tfvis_nb.analysis.communication.collective_waits import collective_waits
 from tfvis_nb.analysis.communication.transfers import transfers
 from tfvis_nb.analysis.critical_path.dependency_table import COARSE, Dependencies, Times
-from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.devices import task_of
+from tfvis_nb.core.executions import Executions
 from tfvis_nb.core.trace import Trace
 
 

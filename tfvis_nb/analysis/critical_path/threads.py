@@ -6,9 +6,9 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.critical_path.dependency_table import COARSE, Dependencies, Times
-from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.analysis.events.activity import NUMBER
 from tfvis_nb.core.categories import beginning
+from tfvis_nb.core.executions import Executions
 
 _BEGIN = re.compile(r"ExecutorState::ProcessAsync::Start")
 _STAMP = 500

@@ -1,24 +1,19 @@
 """Edges between events: data and control edges, transfers, kernel launches."""
 
-from typing import NamedTuple
-
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from tfvis_nb.analysis._validate import validate_input
-from tfvis_nb.analysis.dataflow.executions import Executions
-from tfvis_nb.analysis.dataflow.graph_inputs import executor_rows, graph_inputs
+from tfvis_nb.analysis.dataflow.graph_inputs import graph_inputs
 from tfvis_nb.analysis.dataflow.horovod_phases import AWAITED, phase_edges
-from tfvis_nb.analysis.dataflow.label_inputs import Inputs, inputs, numbered, numbers
+from tfvis_nb.analysis.dataflow.label_inputs import Inputs, inputs, numbered
 from tfvis_nb.analysis.dataflow.recorded_links import recorded_links
+from tfvis_nb.core.executions import Executions
+from tfvis_nb.core.tensor_senders import NumberedEvents, texts_of
 from tfvis_nb.core.trace import Trace
 
 KINDS = ("data", "control", "transfer", "launch", "flow")
 """Kinds of edges; see `edges`."""
-
-_TRANSFERRED = r"^(?:edge_\d+_)?(?P<node>.+)$"
 
 
 @validate_input
@@ -41,58 +36,17 @@ def edges(trace: Trace) -> pd.DataFrame:
     return _with_recorded(found, recorded) if len(recorded) else found
 
 
-class _Moves(NamedTuple):
-    """Received or copied tensors, ordered by time."""
-
-    event: np.ndarray
-    node: np.ndarray  # number of the node that made it, -1 if unknown
-    to: np.ndarray  # number of the destination device
-    channel: np.ndarray  # number of its step, device and tensor
-
-
-class _Finder:
-    """The events of a trace as numbers, and the edges found so far."""
+class _Finder(NumberedEvents):
+    """The edges of a trace found so far."""
 
     def __init__(self, trace: Trace) -> None:
+        super().__init__(trace.events)
         self.trace = trace
-        events = trace.events
-        encoded = _texts(events["name"]).dictionary_encode()
-        self.names: pa.Array = encoded.dictionary
-        self.name = encoded.indices.to_numpy().astype(np.int64)
-        self.events = events
-        kind = events["kind"].astype(object).to_numpy()
-        lane = events["lane"].astype(object).to_numpy()
-        self.executor = executor_rows(events)
-        self.received = np.flatnonzero(kind == "transfer")
-        self.copied = np.flatnonzero(kind == "memcpy")
+        kind, lane = (self.events[name].astype(object).to_numpy() for name in ("kind", "lane"))
         self.launched = np.flatnonzero(
             np.isin(kind, ("kernel", "memcpy", "memset")) | ((kind == "collective") & (lane != "collective"))
         )
-        self.step = events["step"].to_numpy(np.int64)
-        self.devices = pd.Index(
-            pd.concat(
-                [
-                    pd.Series(events[name].cat.categories, dtype=object)
-                    for name in ("device", "source", "destination")
-                ]
-            ).unique()
-        )
-        self.device = self._device_numbers("device")
-        self.task = events["task"].cat.codes.to_numpy(np.int64)
-        self.start = events["start_ns"].to_numpy()
-        self.end = self.start + events["duration_ns"].to_numpy()
         self._found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
-
-    def _device_numbers(self, column: str) -> np.ndarray:
-        indices = self.devices.get_indexer(self.events[column].cat.categories)
-        numbers: np.ndarray = np.append(indices.astype(np.int64), -1)[self.events[column].cat.codes]
-        return numbers
-
-    def _key(self, step: np.ndarray, where: np.ndarray, name: np.ndarray) -> np.ndarray:
-        """Number triples of step, device or task, and name; -1 means anywhere or nothing."""
-        width = max(len(self.devices), int(self.task.max(initial=0)) + 1) + 1
-        key: np.ndarray = (step * width + where + 1) * (len(self.names) + 1) + name + 1
-        return key
 
     def _add(self, source: np.ndarray, target: np.ndarray, kind: np.ndarray | int) -> None:
         known = source >= 0
@@ -101,15 +55,6 @@ class _Finder:
 
     def edges(self) -> pd.DataFrame:
         """Find all edges."""
-        ran = self.executor
-        ready = self._column("compute_end_ns", self.end)[ran]
-        self.here = Executions(
-            self._key(self.step[ran], self.device[ran], self.name[ran]), ready, self.start[ran], ran
-        )
-        anywhere = np.full(len(ran), -1)
-        self.anywhere = Executions(
-            self._key(self.step[ran], anywhere, self.name[ran]), ready, self.start[ran], ran
-        )
         self._feed()
         self._launch()
         source, target, kind = phase_edges(self.events)
@@ -117,20 +62,16 @@ class _Finder:
         source, target, kind = (np.concatenate(part) for part in zip(*self._found, strict=True))
         return _unique(source, target, kind)
 
-    def _column(self, name: str, otherwise: np.ndarray) -> np.ndarray:
-        column = self.events[name]
-        return np.where(column.notna(), column.to_numpy(np.int64, na_value=0), otherwise)
-
     def _feed(self) -> None:
         """Link inputs with their producers, directly or through a transfer."""
-        listed = inputs(_texts(self.events["detail"].iloc[self.executor]), self.names)
+        listed = inputs(texts_of(self.events["detail"].iloc[self.executor]), self.names)
         row, given = graph_inputs(self.trace, self.executor)
         if len(row):
             listed = listed.joined(Inputs(row, *numbered(given, self.names)))
         consumer = self.executor[listed.row]
         kind = np.where(listed.control, KINDS.index("control"), KINDS.index("data"))
         local = (listed.node >= 0) & self.anywhere.has(
-            self._key(self.step[consumer], np.full(len(consumer), -1), listed.node)
+            self.key(self.step[consumer], np.full(len(consumer), -1), listed.node)
         )
         self._add(self._producer(consumer[local], listed.node[local]), consumer[local], kind[local])
         remote = ~local & (listed.origin >= 0)
@@ -142,10 +83,10 @@ class _Finder:
     def _producer(self, consumer: np.ndarray, node: np.ndarray) -> np.ndarray:
         """Return the execution of `node` that each consumer used; on its own device if it ran there."""
         step, start = self.step[consumer], self.start[consumer]
-        key = self._key(step, self.device[consumer], node)
+        key = self.key(step, self.device[consumer], node)
         found = self.here.find(key, start, start)
         other = np.flatnonzero(~self.here.has(key))
-        key = self._key(step[other], np.full(len(other), -1), node[other])
+        key = self.key(step[other], np.full(len(other), -1), node[other])
         # Another task's clock may be behind, so a single execution counts even if it seems to start later.
         found[other] = self.anywhere.find(key, start[other])
         return found
@@ -160,10 +101,10 @@ class _Finder:
         tensor, the latest transfer before the start of the consumer counts.
         """
         arrived = np.zeros(len(consumer), bool)
-        moves = self._moves()
+        moves = self.moves()
         if not len(moves.event):
             return arrived
-        self._depart(moves)
+        self._add(*self.senders(moves), KINDS.index("transfer"))
         wanted = pd.DataFrame(
             {"step": self.step[consumer], "to": self.device[consumer], "node": listed.origin}
         )[remote].rename_axis("input")
@@ -179,17 +120,6 @@ class _Finder:
         self._add(source, consumer[number], KINDS.index("transfer"))
         return arrived
 
-    def _moves(self) -> _Moves:
-        """Return all received or copied tensors."""
-        event = np.sort(np.concatenate([self.received, self.copied]))
-        encoded = _texts(self.events["tensor"].iloc[event]).dictionary_encode()
-        tensor = encoded.indices.to_numpy().astype(np.int64)
-        made_by = pc.struct_field(pc.extract_regex(encoded.dictionary, _TRANSFERRED), "node")
-        named = self.device_of("destination")[event]
-        to = np.where(named >= 0, named, self.device[event])
-        channel = (self.step[event] * len(self.devices) + to) * (len(encoded.dictionary) + 1) + tensor
-        return _Moves(event, numbers(made_by, self.names)[tensor], to, channel)
-
     def _fetched(self, consumer: np.ndarray, listed: Inputs, asking: np.ndarray) -> np.ndarray:
         """Link copies with GPU ops of the same name that take an input in host memory.
 
@@ -197,14 +127,14 @@ class _Finder:
         """
         wanted, rows = np.flatnonzero(asking & (listed.node >= 0)), self.copied
         copies = Executions(
-            self._key(self.step[rows], self.task[rows], self.name[rows]),
+            self.key(self.step[rows], self.task[rows], self.name[rows]),
             self.end[rows],
             self.start[rows],
             rows,
         )
         target = consumer[wanted]
-        key = self._key(self.step[target], self.task[target], listed.node[wanted])
-        taker, _ = pd.factorize(self._key(self.step[target], self.device[target], self.name[target]))
+        key = self.key(self.step[target], self.task[target], listed.node[wanted])
+        taker, _ = pd.factorize(self.key(self.step[target], self.device[target], self.name[target]))
         paired = copies.paired(key, taker * (len(self.names) + 1) + listed.node[wanted], self.start[target])
         source = np.where(paired >= 0, paired, copies.find(key, self.start[target]))
         self._add(source, target, KINDS.index("transfer"))
@@ -212,47 +142,14 @@ class _Finder:
         arrived[wanted[source >= 0]] = True
         return arrived
 
-    def device_of(self, column: str) -> np.ndarray:
-        """Return the device number in ``source`` or ``destination``; -1 if empty."""
-        found = self._device_numbers(column)
-        blank = self.devices.get_indexer([""])[0]
-        return np.where(found == blank, -1, found)
-
-    def _depart(self, moves: _Moves) -> None:
-        """Link each transfer with the op that made its tensor.
-
-        If a tensor moved as often as it was made, the k-th transfer has the k-th value. (The producer may be
-        iterations ahead, so the latest value before a transfer is not always the one that moved.)
-        """
-        known = moves.node >= 0
-        rows, node, channel = moves.event[known], moves.node[known], moves.channel[known]
-        when = self._column("scheduled_ns", self.start)[rows]
-        origin = self.device_of("source")[rows]
-        key = self._key(self.step[rows], origin, node)
-        source = self.here.latest(key, when)
-        later = self.here.find(key, self.end[rows])
-        source = np.where(source >= 0, source, later)
-        elsewhere = ~self.here.has(key)
-        anywhere = self._key(self.step[rows], np.full(len(rows), -1), node)
-        source = np.where(elsewhere, self.anywhere.find(anywhere, self.end[rows]), source)
-        paired = self.here.paired(key, channel, self.start[rows])
-        source = np.where(paired >= 0, paired, source)
-        self._add(source, rows, KINDS.index("transfer"))
-
     def _launch(self) -> None:
         """Link kernels with the op that launched them: the latest of its name that had started."""
         ran, rows = self.executor, self.launched
-        begun = self._column("compute_start_ns", self.start)[ran]
-        ops = Executions(self._key(self.step[ran], self.task[ran], self.name[ran]), begun, begun, ran)
-        when = self._column("scheduled_ns", self.start)[rows]
-        key = self._key(self.step[rows], self.task[rows], self.name[rows])
+        begun = self.column("compute_start_ns", self.start)[ran]
+        ops = Executions(self.key(self.step[ran], self.task[ran], self.name[ran]), begun, begun, ran)
+        when = self.column("scheduled_ns", self.start)[rows]
+        key = self.key(self.step[rows], self.task[rows], self.name[rows])
         self._add(ops.find(key, when), rows, KINDS.index("launch"))
-
-
-def _texts(column: pd.Series) -> pa.Array:
-    """Return the texts of a column, which may have several chunks, in one chunk; missing ones are empty."""
-    texts = pc.fill_null(pa.array(column).cast(pa.large_string()), "")
-    return pa.concat_arrays(texts.chunks) if isinstance(texts, pa.ChunkedArray) else texts
 
 
 def _with_recorded(found: pd.DataFrame, recorded: pd.DataFrame) -> pd.DataFrame:

@@ -14,12 +14,6 @@ from tfvis_nb.reading.protobuf.to_arrow import handler
 from tfvis_nb.reading.protobuf.wire import texts
 
 
-def executor_rows(events: pd.DataFrame) -> np.ndarray:
-    """Return the events run by an executor (int64), whose labels list inputs."""
-    kind, lane = (events[name].astype(object).to_numpy() for name in ("kind", "lane"))
-    return np.flatnonzero((kind == "op") | ((kind == "collective") & (lane == "collective")))
-
-
 def graph_inputs(trace: Trace, rows: np.ndarray) -> tuple[np.ndarray, pa.Array]:
     """Return the inputs of events from the partition graphs: the position in `rows`, and ``a:1`` or ``^a``.
 

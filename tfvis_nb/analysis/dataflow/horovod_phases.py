@@ -3,9 +3,9 @@
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.dataflow.executions import Executions
 from tfvis_nb.core.categories import containing
 from tfvis_nb.core.devices import HOROVOD
+from tfvis_nb.core.executions import Executions
 
 LAUNCHED, AWAITED = 0, 1
 """Kinds of edges: an op handed over its tensor, or a phase could not start without it."""

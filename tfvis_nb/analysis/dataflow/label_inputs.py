@@ -6,6 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tfvis_nb.core.tensor_senders import numbers
+
 _INPUTS = r"(?s) = [^ (]+\((?P<inputs>.*)\)$"
 PARTITIONED = r"^(?P<node>.+?)(?:/_\d+|_S\d+)$"
 """Names of nodes that send or receive between two partitions of a graph."""
@@ -57,10 +59,3 @@ def numbered(given: pa.Array, names: pa.Array) -> tuple[np.ndarray, np.ndarray, 
     origin = pc.struct_field(pc.extract_regex(node, PARTITIONED), "node")
     known = names.cast(pa.large_string())
     return numbers(node, known)[which], numbers(origin, known)[which], control[which]
-
-
-def numbers(texts: pa.Array, names: pa.Array) -> np.ndarray:
-    """Return the index of each text in `names`; -1 if missing or null (int64)."""
-    indices = pc.index_in(texts.cast(names.type), names, skip_nulls=True).fill_null(-1)
-    found: np.ndarray = indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return found

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 import pyarrow.compute as pc
 
-from tfvis_nb.analysis.dataflow.graph_inputs import executor_rows
 from tfvis_nb.analysis.graph.op_flops import (
     Op,
     Tensor,
@@ -24,6 +23,7 @@ from tfvis_nb.analysis.graph.parsed import parsed
 from tfvis_nb.core.data_types import DATA_TYPES
 from tfvis_nb.core.nested_lists import exploded, numbers
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.tensor_senders import executor_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.protobuf.wire import text
 

@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tfvis_nb.analysis.dataflow.graph_inputs import executor_rows
 from tfvis_nb.analysis.events.activity import accelerators
 from tfvis_nb.analysis.graph.attributes import attributes, colocation, original_names
 from tfvis_nb.analysis.graph.costs import costs
@@ -12,6 +11,7 @@ from tfvis_nb.analysis.graph.gpu_kernels import has_gpu_kernel
 from tfvis_nb.analysis.graph.nodes import Node, step_nodes
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.nested_columns import HLO_OP, PROGRAM
+from tfvis_nb.core.tensor_senders import executor_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.hlo_facts import FACTS as OF_PROGRAMS
 from tfvis_nb.display.wire.hlo_facts import hlo_facts
