@@ -71,7 +71,7 @@ def test_shared_traces_have_pauses_but_no_samples(shared: bool, tmp_path: Path) 
 
 
 def test_samples_of_many_recordings_are_thinned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("tfvis_nb.core.metadata._MOST_ROWS", 10)
+    monkeypatch.setattr("tfvis_nb.core.metadata.MOST_ROWS", 10)
     several = [trace([sample(100 * number + time, 7 + time % 2) for time in range(8)]) for number in range(3)]
     merged = tv.read_trace(several)
     read = tv.read_trace(merged.to_parquet(tmp_path / "t.parquet"))

@@ -199,12 +199,12 @@ def test_a_dashboard_tells_its_findings_where_nothing_runs(data: Path) -> None:
     assert html.escape(trace.overview["headline"]) in static_html(trace)
 
 
-def test_findings_of_hostile_names_stay_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_findings_of_hostile_names_stay_texts() -> None:
     trace = hostile_trace()
     words = {name: list(HOSTILE) for name in ("title", "text", "advice")}
     words |= {"level": ["problem"] * len(HOSTILE), "kind": ["input"] * len(HOSTILE)}
-    found = FindingsTable({**words, "share": [0.5] * len(HOSTILE), "figures": [{}] * len(HOSTILE)})
-    monkeypatch.setattr(Trace, "findings", found)
+    figures = {"share": [0.5] * len(HOSTILE), "figures": [{}] * len(HOSTILE)}
+    trace.findings = FindingsTable({**words, **figures})
     text = overview_html(trace)
     assert {tag for tag, _ in elements(text)} <= KEPT
     assert not re.search(r"[\x00-\x08\x0b-\x1f\u202e\u2028]", text)

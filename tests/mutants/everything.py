@@ -34,6 +34,7 @@ from tfvis_nb.analysis import (
     what_if,
 )
 from tfvis_nb.analysis.fleet import drift
+from tfvis_nb.analysis.gates.check import assert_trace
 from tfvis_nb.analysis.steps import breakdown
 from tfvis_nb.core.trace_tables import Table
 from tfvis_nb.dataset.tables import TABLES
@@ -65,13 +66,17 @@ class Analysis(NamedTuple):
 def analyses() -> tuple[Analysis, ...]:
     """Return every analysis there is that needs a trace or its events and nothing more.
 
-    All but `what_if`, which may refuse a trace.
+    All but `what_if`, which may refuse a trace, and `assert_trace`, which needs a limit.
     """
     found = []
     for info in pkgutil.walk_packages(analysis.__path__, f"{analysis.__name__}."):
         module = importlib.import_module(info.name)
         for name, call in vars(module).items():
-            if not hasattr(call, "__wrapped__") or call.__module__ != module.__name__ or call is what_if:
+            if (
+                not hasattr(call, "__wrapped__")
+                or call.__module__ != module.__name__
+                or call in (assert_trace, what_if)
+            ):
                 continue
             parameters = inspect.signature(call).parameters
             needed = tuple(one.name for one in parameters.values() if one.default is inspect.Parameter.empty)
