@@ -234,3 +234,26 @@ def test_pauses_without_a_reason_in_samples_are_no_problem() -> None:
     unknown = [{"time_ns": int(time)} for time in trace.metadata[PYTHON_SAMPLES]["time_ns"]]
     trace.metadata[PYTHON_SAMPLES] = metadata.table_of(PYTHON_SAMPLES, unknown)
     assert findings(trace).set_index("id")["level"]["between_steps"] == "observation"
+
+
+def test_only_waits_within_pauses_are_part_of_them() -> None:
+    wait = ("IteratorGetNext", 25, -1)
+    rows = [("IteratorGetNext", 200, -1), ("MatMul", 10, 0)]
+    rows += [row for step in range(1, 9) for row in (wait, ("MatMul", 10, step))]
+    length = [duration for _, duration, _ in rows]
+    trace = Trace(
+        events.build(
+            {
+                "op": [op for op, _, _ in rows],
+                "start_ns": [sum(length[:at]) * MS for at in range(len(rows))],
+                "duration_ns": [duration * MS for duration in length],
+                "step": [step for _, _, step in rows],
+                "kind": ["op"] * len(rows),
+                "device": ["/device:CPU:0"] * len(rows),
+            }
+        ),
+        metadata={PROFILES: metadata.table_of(PROFILES, [{"host_tracer_level": 2}])},
+    )
+    found = findings(trace).set_index("id").loc["between_steps"]
+    assert found["figures"]["between_ns"] == found["figures"]["input_ns"] == found["lost_ns"] == 200 * MS
+    assert found["gain"] == pytest.approx(200 / 290)

@@ -24,6 +24,7 @@ from tfvis_nb.analysis.input.shuffle_fills import shuffle_fills
 from tfvis_nb.analysis.source.python_samples import collected_share, sampled_clause, sampled_line
 from tfvis_nb.analysis.steps.outside_steps import DAYS_APART, OutsideSteps, outside_steps, pauses, pauses_of
 from tfvis_nb.analysis.steps.slow_steps import named_kinds
+from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.metadata import PROFILES, PYTHON_SAMPLES
@@ -119,7 +120,7 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     period, _ = period_of(length, length > 2 * int(np.median(length)))
     if not period and np.median(length) < PAUSE_NS.value:
         return None
-    input_ns, longest = _input_ns(trace), int(length.argmax())
+    input_ns, longest = min(_input_ns(trace), _input_in_pauses(trace, start, end)), int(length.argmax())
     # Threads of the input pipeline work ahead, also while the loop pauses.
     loose = _within(trace, start, end) & (activity(trace) != NUMBER["preprocessing"])
     program = recorded(trace)
@@ -230,6 +231,15 @@ def _input_ns(trace: Trace) -> int:
         for begins, ends in (both, (start, end))
     )
     return covered - in_steps - _filling_ns(trace)
+
+
+def _input_in_pauses(trace: Trace, start: np.ndarray, end: np.ndarray) -> int:
+    """Return the part of pauses in which any thread waits for input; the first wait precedes the loop."""
+    events = trace.events[(activity(trace) == NUMBER["input"]) & (trace.events["step"] == NO_STEP).to_numpy()]
+    begins = events["start_ns"].to_numpy(np.int64)
+    ends = begins + events["duration_ns"].to_numpy(np.int64)
+    waits = union(np.zeros(len(begins), np.int64), begins, ends)
+    return int(overlap(waits, np.zeros(len(start), np.int64), start, end).sum())
 
 
 def _filling_ns(trace: Trace) -> int:
