@@ -42,10 +42,21 @@ function paneHeight(root: ParentNode): number {
   return pane ? Number.parseFloat(getComputedStyle(pane).flexBasis) : 0;
 }
 
-/** Calls `fit` whenever lanes, details or a pane may need another height: once they are drawn. */
-function onNeeds(store: Store, fit: () => void, signal: AbortSignal): void {
+/** Calls `fit` whenever lanes, details or a pane in `root` may need another height: once they are drawn. */
+function onNeeds(root: ParentNode, store: Store, fit: () => void, signal: AbortSignal): void {
   store.on(["layout"], fit, signal);
-  // Details bring a headline; it and a pane are drawn before the next frame.
+  const part = (name: string) => root.querySelector(`[data-part=${name}]`);
+  // Before the next paint: otherwise the lanes get the height of a closing pane for a frame, and scroll. A layout
+  // until then has already moved the native scroll bar.
+  const observer = new MutationObserver(() => {
+    fit();
+    const scroller = part("scroll");
+    if (scroller) scroller.scrollTop = store.scroll;
+  });
+  for (const name of ["range", "graph", "code", "details"])
+    if (part(name)) observer.observe(part(name)!, { childList: true });
+  signal.addEventListener("abort", () => observer.disconnect());
+  // Details bring a headline, which is drawn before the next frame.
   const soon = () => requestAnimationFrame(() => signal.aborted || fit());
   store.on(["details", "panel", "selection"], soon, signal);
 }
@@ -79,7 +90,7 @@ export function fitHeight(root: HTMLElement, store: Store): void {
   root.dataset.grows = "";
   useRoom(store, most - (neededHeight(root, store) - store.arrangement.height));
   fit();
-  onNeeds(store, fit, signal);
+  onNeeds(root, store, fit, signal);
   host.watch("height", fit, signal);
   bindSize(
     root.querySelector<HTMLElement>("[data-part=grip]")!,
@@ -206,7 +217,7 @@ export function shrinkToLanes(pane: HTMLElement, splitter: HTMLElement, store: S
   };
   shrink();
   const signal = AbortSignal.any([store.signal, moved.signal]);
-  onNeeds(store, shrink, signal);
+  onNeeds(pane.shadowRoot ?? pane, store, shrink, signal);
   for (const kind of ["pointerdown", "keydown"])
     splitter.addEventListener(kind, () => moved.abort(), { signal: moved.signal });
 }
