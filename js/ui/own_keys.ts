@@ -128,7 +128,9 @@ export function ownKeys(
       (focusableIn(path.slice(0, path.indexOf(root))) ?? keys.home()).focus(QUIETLY);
   };
   const released = () => {
-    if (isPressed && root.matches(":focus") && !isTextSelected()) goHome();
+    // JupyterLab 4 takes the focus on mousedown with Shift in an inactive cell, to select cells.
+    const isTaken = !(root.getRootNode() as Document | ShadowRoot).activeElement;
+    if (isPressed && (isTaken || root.matches(":focus")) && !isTextSelected()) goHome();
     isPressed = false;
   };
   root.addEventListener("pointerdown", pressedPointer, { signal });

@@ -77,6 +77,16 @@ def test_keys_work_after_a_click_in_the_timeline(notebook: OpenNotebook) -> None
     save(book.page, book.path.name)
 
 
+def test_keys_work_after_a_shift_click_in_an_inactive_cell(notebook: OpenNotebook) -> None:
+    book = notebook([f"import tfvis_nb as tv\ntv.show_timeline({str(DATA / STEPS)!r})", "2"])
+    book.run_all()
+    book.page.emulate_media(reduced_motion="reduce")
+    timeline = book.timeline(0).wait()
+    timeline.root.get_by_role("slider", name="Step shown").click(modifiers=["Shift"])
+    assert zooms(timeline)
+    press_in(book, "the steps")
+
+
 def test_keys_stay_in_every_widget(notebook: OpenNotebook, tmp_path: Path) -> None:
     session, dataset = tmp_path / "run.tfvis", fleet_dataset(tmp_path).path
     write_session(session)
