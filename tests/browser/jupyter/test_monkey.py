@@ -70,12 +70,15 @@ def shown(walker: Walker) -> dict[str, Any]:
 
 
 def is_for_twins(gesture: Gesture) -> bool:
-    # The others depend on the host's surroundings, as End scrolls the notebook, or on how soon they follow.
+    # The others depend on the host's surroundings, as End scrolls the notebook and a menu in a small window
+    # covers events, or on how soon they follow.
     is_timed = gesture.keys in {*MOVES, "Backspace", "Shift+Backspace", "Tab", "Shift+Tab"}
     is_outside = gesture.do in ("rerun", "anywhere") or gesture.keys in ("Shift+F", "End", "Space", "Delete")
-    is_menu = gesture.do == "menu" and gesture.role == "image"
     return not (
-        is_timed or is_outside or is_menu or gesture.name.startswith(("Export", "Full screen", "Height"))
+        is_timed
+        or is_outside
+        or gesture.do == "menu"
+        or gesture.name.startswith(("Export", "Full screen", "Height"))
     )
 
 
