@@ -52,7 +52,7 @@ export interface RangeFigures {
   length: number;
   /** Null where the browser does not have the events. */
   events: ArrayLike<number> | null;
-  /** Sums by op or name, or by route of a transfer; null where they are not known. */
+  /** Sums by op or name, or by route of a transfer; null if unknown. */
   rows(by: "op" | "name" | "route"): Promise<RangeRow[] | null>;
 }
 

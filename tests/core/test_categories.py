@@ -31,7 +31,7 @@ def test_bars_have_the_kind_and_activity_of_their_events(path: Path) -> None:
     horovod = trace.events["device"].astype(str).str.contains(HOROVOD)
     drawn = categories_of(trace)
     differ = [at for at, pair in enumerate(zip(drawn, expected, strict=True)) if pair[0] != pair[1]]
-    # Phases of Horovod's collectives are in no sum, but drawn as what they are.
+    # Phases of Horovod's collectives are drawn as communication, although no sum counts them.
     assert {drawn[at] for at in differ} <= {"host communication"}
     assert horovod.iloc[differ].all()
 

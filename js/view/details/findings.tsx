@@ -1,4 +1,4 @@
-/** The findings in the panel: the first with its text, advice and where it is; the others on request. */
+/** The findings in the panel: the first one's text, advice and events; the others' on request. */
 
 import type { ComponentChildren } from "preact";
 import type { Actions } from "../../input/actions";
@@ -14,7 +14,7 @@ interface FindingsProps {
   block: FindingsBlock;
   /** Scope of the findings, if wider than the part shown. */
   scope?: string;
-  /** What is shown on request as well. */
+  /** The further text, on request. */
   children?: ComponentChildren;
 }
 
