@@ -84,7 +84,7 @@ def _anonymized(trace: Trace, names: Names, later: int) -> Trace:
     }
     columns |= {name: trace.events[name] + later for name in event_table.TIMES}
     events = trace.events.assign(**columns)
-    found = replaced(
+    anonymous = replaced(
         trace,
         events,
         nested=None if trace.nested is None else _nested(trace.nested, names, later),
@@ -106,8 +106,8 @@ def _anonymized(trace: Trace, names: Names, later: int) -> Trace:
         notes=_notes(trace.notes, names),
     )
     # Texts written by people cannot be replaced.
-    found.annotations = None
-    return found
+    anonymous.annotations = None
+    return anonymous
 
 
 def _replace(names: Names, role: str) -> Replace:
@@ -159,7 +159,7 @@ def _stacks(stacks: StackTable, names: Names) -> StackTable:
 
 
 def _metadata(metadata: Metadata, names: Names) -> Metadata:
-    found = {}
+    tables = {}
     for subject, table in metadata.items():
         if subject in CODE:
             continue
@@ -170,8 +170,8 @@ def _metadata(metadata: Metadata, names: Names) -> Metadata:
             elif dtype == event_table.TEXT and name not in _KEPT:
                 role = name if name in ("file", "function", "device") else "op"
                 columns[name] = replaced_series(table[name], _replace(names, role))
-        found[subject] = table.assign(**columns)
-    return found
+        tables[subject] = table.assign(**columns)
+    return tables
 
 
 def _counters(table: pd.DataFrame, names: Names, later: int) -> pd.DataFrame:

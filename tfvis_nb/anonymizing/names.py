@@ -152,19 +152,19 @@ class Names:
 
     def _demangled(self, name: str, role: str) -> str:
         """Replace the identifiers in a mangled C++ name, where each follows its length."""
-        found, at = "", 0
+        mangled, at = "", 0
         while match := _MANGLED.search(name, at):
-            found += name[at : match.start()]
+            mangled += name[at : match.start()]
             at = match.end()
             if match[1]:
-                found += match[1]
+                mangled += match[1]
                 continue
             length = int(match[2])
             word = name[at : at + length]
             word = self._stem(word, role, kernel=True)
-            found += f"{len(word)}{word}"
+            mangled += f"{len(word)}{word}"
             at += length
-        return found + name[at:]
+        return mangled + name[at:]
 
 
 def _replaced_tokens(text: str, start: int, end: int, other: Callable[[re.Match[str]], str]) -> str:

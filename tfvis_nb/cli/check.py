@@ -140,11 +140,11 @@ def read_limits(path: Path) -> dict[str, float]:
         If there is no such file, or it contains anything but limits.
     """
     try:
-        found = tomllib.loads(path.read_text(encoding="utf-8"))
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise click.UsageError(Text("limits_unreadable", path=path, reason=error)) from None
-    limits = found.get("max")
-    if set(found) != {"max"} or not isinstance(limits, dict):
+    limits = document.get("max")
+    if set(document) != {"max"} or not isinstance(limits, dict):
         raise click.UsageError(Text("limits_without_table", path=path))
     try:
         return {metric: limit_of(metric, limit) for metric, limit in limits.items()}

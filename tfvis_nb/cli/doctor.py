@@ -37,17 +37,17 @@ class Check(NamedTuple):
 
     def as_json(self) -> dict[str, object]:
         """Return the result for machines, with its id and figures."""
-        found = {"id": self.found.id, "figures": self.found.figures}
-        return {**self._asdict(), "ok": not self.mend, **found}
+        text = {"id": self.found.id, "figures": self.found.figures}
+        return {**self._asdict(), "ok": not self.mend, **text}
 
 
 @verb("doctor", "Exits with 1 if something needs a fix.", "tfvis-nb doctor")
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, for machines.")
 def command(*, as_json: bool) -> int:
     """Show the results; return 1 if one of them must be fixed, else 0."""
-    found = probe_jax()
+    jax_probe = probe_jax()
     checks = [*packages(), front_end(), jupyterlab()]
-    checks += [*tensorflow(probe(), needed=found is None), *jax(found)]
+    checks += [*tensorflow(probe(), needed=jax_probe is None), *jax(jax_probe)]
     if as_json:
         print(json.dumps([one.as_json() for one in checks], indent=1))  # noqa: T201
     else:
@@ -62,8 +62,8 @@ def packages() -> list[Check]:
     """Check tfvis_nb and Python."""
     version = importlib.metadata.version("tfvis-nb")
     python = sys.version.split()[0]
-    found = Text("package_found", version=version, python=python, executable=sys.executable)
-    return [Check("tfvis_nb", found), *combinations()]
+    text = Text("package_found", version=version, python=python, executable=sys.executable)
+    return [Check("tfvis_nb", text), *combinations()]
 
 
 def combinations() -> list[Check]:
@@ -103,8 +103,8 @@ def _requirements(name: str) -> list[Requirement]:
     """Return what a package needs here, without its extras; nothing if it is not installed."""
     if _version_of(name) is None:
         return []
-    found = [Requirement(text) for text in importlib.metadata.requires(name) or []]
-    return [one for one in found if one.marker is None or one.marker.evaluate({"extra": ""})]
+    requirements = [Requirement(text) for text in importlib.metadata.requires(name) or []]
+    return [one for one in requirements if one.marker is None or one.marker.evaluate({"extra": ""})]
 
 
 def _version_of(name: str) -> str | None:
@@ -149,8 +149,8 @@ def jupyterlab(prefix: Path | None = None) -> Check:
     if version is None:
         return Check("JupyterLab", Text("lab_absent"))
     if int(version.partition(".")[0]) < _OLDEST_LAB:
-        found = Text("lab_too_old", version=version, oldest=_OLDEST_LAB)
-        return Check("JupyterLab", found, "pip install --upgrade jupyterlab")
+        too_old = Text("lab_too_old", version=version, oldest=_OLDEST_LAB)
+        return Check("JupyterLab", too_old, "pip install --upgrade jupyterlab")
     folder = (prefix or Path(sys.prefix)) / "share" / "jupyter" / "labextensions"
     absent = [name for name in _LOADED_BY_LAB if not (folder / name / "package.json").is_file()]
     if absent:
@@ -163,102 +163,104 @@ def jupyterlab(prefix: Path | None = None) -> Check:
     return Check("JupyterLab", Text("lab_ready", version=version, anywidget=anywidget))
 
 
-def tensorflow(found: Probe, *, needed: bool = True) -> list[Check]:
+def tensorflow(result: Probe, *, needed: bool = True) -> list[Check]:
     """Check the steps of recording TensorFlow, in the order in which they depend on each other.
 
     It is not `needed` if JAX is installed.
     """
-    if not found.version:
-        return [_not_imported(found, needed=needed)]
-    checks = [_version(found)]
-    if not found.events:
+    if not result.version:
+        return [_not_imported(result, needed=needed)]
+    checks = [_version(result)]
+    if not result.events:
         checks.append(
             Check(
-                "recording", _reason(found), f"{sys.executable} -m tfvis_nb.recording.gpu.probe  # shows more"
+                "recording",
+                _reason(result),
+                f"{sys.executable} -m tfvis_nb.recording.gpu.probe  # shows more",
             )
         )
-    elif not found.gpus:
-        checks.append(Check("recording", Text("recording_works", events=found.events)))
-    return checks + _gpu(found)
+    elif not result.gpus:
+        checks.append(Check("recording", Text("recording_works", events=result.events)))
+    return checks + _gpu(result)
 
 
-def jax(found: Probe | None) -> list[Check]:
+def jax(result: Probe | None) -> list[Check]:
     """Judge the results of recording JAX; None if it is not installed."""
-    if found is None:
+    if result is None:
         return [Check("JAX", Text("framework_absent", framework="JAX"))]
-    if not found.version:
-        failed = Text("framework_not_imported", reason=_reason(found))
+    if not result.version:
+        failed = Text("framework_not_imported", reason=_reason(result))
         return [Check("JAX", failed, "pip install --force-reinstall jax")]
-    check = Check("JAX", Text("jax_found", version=found.version, backend=found.backend))
+    check = Check("JAX", Text("jax_found", version=result.version, backend=result.backend))
     more = f"{sys.executable} -m tfvis_nb.recording.jax.probe  # shows more"
-    if not found.events:
-        return [check, Check("recording JAX", _reason(found), more)]
-    if found.backend not in _GPUS or found.kernels:
-        return [check, Check("recording JAX", Text("recording_works", events=found.events))]
-    empty = Text("gpu_profiling_empty", log=_log_line(found.log, r"CUPTI|cupti"))
+    if not result.events:
+        return [check, Check("recording JAX", _reason(result), more)]
+    if result.backend not in _GPUS or result.kernels:
+        return [check, Check("recording JAX", Text("recording_works", events=result.events))]
+    empty = Text("gpu_profiling_empty", log=_log_line(result.log, r"CUPTI|cupti"))
     return [check, Check("recording JAX", *(cupti.restricted() or (empty, more)))]
 
 
-def _version(found: Probe) -> Check:
-    if tuple(int(part) for part in re.findall(r"\d+", found.version)[:2]) < _OLDEST:
-        old = Text("tensorflow_too_old", version=found.version, oldest=".".join(map(str, _OLDEST)))
+def _version(result: Probe) -> Check:
+    if tuple(int(part) for part in re.findall(r"\d+", result.version)[:2]) < _OLDEST:
+        old = Text("tensorflow_too_old", version=result.version, oldest=".".join(map(str, _OLDEST)))
         return Check("TensorFlow", old, "pip install --upgrade tensorflow")
-    if not found.cuda:
-        return Check("TensorFlow", Text("tensorflow_found_without_cuda", version=found.version))
-    return Check("TensorFlow", Text("tensorflow_found", version=found.version, cuda=found.cuda))
+    if not result.cuda:
+        return Check("TensorFlow", Text("tensorflow_found_without_cuda", version=result.version))
+    return Check("TensorFlow", Text("tensorflow_found", version=result.version, cuda=result.cuda))
 
 
-def _not_imported(found: Probe, *, needed: bool) -> Check:
+def _not_imported(result: Probe, *, needed: bool) -> Check:
     if importlib.util.find_spec("tensorflow") is None:
         if not needed:
             return Check("TensorFlow", Text("framework_absent", framework="TensorFlow"))
         return Check("TensorFlow", Text("tensorflow_absent"), "pip install tensorflow")
-    what = Text("framework_not_imported", reason=_reason(found))
+    what = Text("framework_not_imported", reason=_reason(result))
     return Check("TensorFlow", what, "pip install --force-reinstall tensorflow")
 
 
-def _reason(found: Probe) -> Text:
+def _reason(result: Probe) -> Text:
     """Describe how a process failed, with the last line of its log."""
-    if found.code is None:
+    if result.code is None:
         return Text("process_too_slow")
-    log_lines = [line.strip() for line in found.log.splitlines() if line.strip()]
+    log_lines = [line.strip() for line in result.log.splitlines() if line.strip()]
     log = f": {log_lines[-1][:300]}" if log_lines else ""
-    if found.code < 0:
-        return Text("process_killed", signal=-found.code, log=log)
-    return Text("process_failed", code=found.code, log=log)
+    if result.code < 0:
+        return Text("process_killed", signal=-result.code, log=log)
+    return Text("process_failed", code=result.code, log=log)
 
 
-def _gpu(found: Probe) -> list[Check]:
+def _gpu(result: Probe) -> list[Check]:
     present = cupti.gpus()
-    if not found.gpus:
+    if not result.gpus:
         if not present:
             return [Check("GPU", Text("gpu_absent"))]
-        if not found.cuda:
+        if not result.cuda:
             unseen = Text("gpu_unseen", gpus=present, log="")
             return [Check("GPU", unseen, "pip install 'tensorflow[and-cuda]'")]
-        log = _log_line(found.log, r"Cannot dlopen|cuInit|CUDA_ERROR|Could not find cuda")
+        log = _log_line(result.log, r"Cannot dlopen|cuInit|CUDA_ERROR|Could not find cuda")
         unseen = Text("gpu_unseen", gpus=present, log=log)
         return [Check("GPU", unseen, "pip install --upgrade 'tensorflow[and-cuda]' && nvidia-smi")]
-    return [Check("GPU", Text("gpus_found", gpus=", ".join(found.gpus))), *_cupti(found)]
+    return [Check("GPU", Text("gpus_found", gpus=", ".join(result.gpus))), *_cupti(result)]
 
 
-def _cupti(found: Probe) -> list[Check]:
+def _cupti(result: Probe) -> list[Check]:
     """Find out from TensorFlow's log and the system why there are no kernels."""
-    if not found.cuda:
+    if not result.cuda:
         return [Check("CUPTI", Text("cupti_unused"))]
-    if not found.library:
-        return [Check("CUPTI", *cupti.missing(found.cuda, found.why))]
-    checks = [Check("CUPTI", Text("cupti_found", path=found.library))]
+    if not result.library:
+        return [Check("CUPTI", *cupti.missing(result.cuda, result.why))]
+    checks = [Check("CUPTI", Text("cupti_found", path=result.library))]
     refused = re.search(
-        r"CUPTI_ERROR_(?:INSUFFICIENT_PRIVILEGES|VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES)", found.log
+        r"CUPTI_ERROR_(?:INSUFFICIENT_PRIVILEGES|VIRTUALIZED_DEVICE_INSUFFICIENT_PRIVILEGES)", result.log
     )
     fault = cupti.refused(refused[0]) if refused else cupti.restricted()
-    if found.kernels:
-        checks.append(Check("GPU profiling", Text("gpu_profiling_works", kernels=found.kernels)))
+    if result.kernels:
+        checks.append(Check("GPU profiling", Text("gpu_profiling_works", kernels=result.kernels)))
     elif fault is not None:
         checks.append(Check("GPU profiling", *fault))
     else:
-        what = Text("gpu_profiling_empty", log=_log_line(found.log, r"CUPTI|cupti"))
+        what = Text("gpu_profiling_empty", log=_log_line(result.log, r"CUPTI|cupti"))
         checks.append(
             Check("GPU profiling", what, f"{sys.executable} -m tfvis_nb.recording.gpu.probe  # shows more")
         )

@@ -69,13 +69,13 @@ def summary(trace: Trace) -> dict[str, Any]:
     devices = events.groupby(["task", "device"], observed=True, sort=False).agg(
         lanes=("lane", "nunique"), events=("start_ns", "size")
     )
-    found = trace.findings
+    findings = trace.findings
     return {
         "schema_version": SCHEMA_VERSION,
         "title": trace.title,
         "overview": {name: value for name, value in trace.overview.items() if name != "notes"},
-        "findings": _records(found),
-        "findings_reason": why_not(found) or None,
+        "findings": _records(findings),
+        "findings_reason": why_not(findings) or None,
         "metrics": _records(gate_metrics(trace)),
         "events": len(events),
         "start_ns": start,
@@ -156,13 +156,17 @@ def _steps(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def _findings(trace: Trace, top: int) -> list[str]:
     """Write the first findings in full, and the number of the others."""
-    found = trace.findings
-    if reason := why_not(found):
+    findings = trace.findings
+    if reason := why_not(findings):
         return ["", f"findings are not available: {reason}"]
-    if found.empty:
+    if findings.empty:
         return ["", NOTHING]
-    out = ["", "findings", *(f"  {line}" for line in findings_lines(found.head(top)))]
-    return [*out, f"  ({len(found) - top:,} more; --top {len(found)} shows all)"] if len(found) > top else out
+    out = ["", "findings", *(f"  {line}" for line in findings_lines(findings.head(top)))]
+    return (
+        [*out, f"  ({len(findings) - top:,} more; --top {len(findings)} shows all)"]
+        if len(findings) > top
+        else out
+    )
 
 
 def _printable(texts: Sequence[str]) -> list[str]:

@@ -69,7 +69,7 @@ def command(
         dataset = TraceDataset(folder)
         before = _read(dataset)
         with _scheduler(workers, cluster) as client:
-            found = dataset.ingest(
+            report = dataset.ingest(
                 sources, client, run=run, max_unpacked_bytes=max_unpacked, allow_http=allow_http
             )
     except (TraceFormatError, ImportError, ValueError) as error:
@@ -85,17 +85,17 @@ def command(
     if len(problems) > _MOST_SHOWN:
         note(Text("more_problems", more=len(problems) - _MOST_SHOWN))
     print(  # noqa: T201
-        f"{folder}: {found.read:,} read, {found.unchanged:,} unchanged, {found.problems:,} with problems, "
-        f"{found.gone:,} gone"
+        f"{folder}: {report.read:,} read, {report.unchanged:,} unchanged, {report.problems:,} with problems, "
+        f"{report.gone:,} gone"
     )
-    return 0 if found.read or found.unchanged else 1
+    return 0 if report.read or report.unchanged else 1
 
 
 def _read(dataset: "TraceDataset") -> set[tuple[Any, ...]]:
     """Return the versions of the sources that are in a dataset."""
-    found = dataset.sources
+    sources = dataset.sources
     return {
-        *found.loc[found["problem"] == "", ["key", "size", "modified"]].itertuples(index=False, name=None)
+        *sources.loc[sources["problem"] == "", ["key", "size", "modified"]].itertuples(index=False, name=None)
     }
 
 

@@ -42,10 +42,10 @@ def _folder() -> Path:
 
 def _is_private(folder: Path) -> bool:
     # Anyone can create a folder or a link with this name in the shared temporary folder.
-    found = folder.lstat()
-    if not stat.S_ISDIR(found.st_mode):
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode):
         return False
-    return not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o077)
+    return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o077)
 
 
 def _remove_old(folder: Path) -> None:

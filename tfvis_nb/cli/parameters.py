@@ -29,10 +29,10 @@ def size(text: str) -> int:
     >>> size("20GiB"), size("1.5 MB"), size("7")
     (21474836480, 1500000, 7)
     """
-    found = amount(text, BYTES)
-    if found is None:
+    number = amount(text, BYTES)
+    if number is None:
         raise click.BadParameter(Text("no_size", text=text))
-    return int(found)
+    return int(number)
 
 
 def together(*options: Decorator) -> Decorator:

@@ -76,9 +76,9 @@ def tftracer_traces(path: Path) -> list[Trace]:
 def _check_whole(session: SavedSession, path: Path) -> None:
     """Check a session without traces: the traces may be damaged."""
     with session.connected() as connection:
-        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-    if found != "ok":
-        raise Failure(Text("session_found_damaged", path=path, reason=str(found).splitlines()[-1]))
+        verdict = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+    if verdict != "ok":
+        raise Failure(Text("session_found_damaged", path=path, reason=str(verdict).splitlines()[-1]))
 
 
 def _readable(session: SavedSession, table: pd.DataFrame, path: Path, *, keep_messages: bool) -> list[Trace]:

@@ -46,12 +46,12 @@ def clock_offsets(trace: Trace) -> pd.DataFrame:
     tasks = _tasks(trace)
     if len(tasks) > MOST_TASKS:
         return _unbounded(tasks)
-    found = [collectives(trace, tasks), transfers(trace, tasks)]
-    most = np.minimum(found[0].most, found[1].most)
+    evidence = [collectives(trace, tasks), transfers(trace, tasks)]
+    most = np.minimum(evidence[0].most, evidence[1].most)
     nearest, refused = _closed(most)
     low, high = (0.0 - nearest[:1]).ravel(), nearest[:, :1].ravel()
     offsets = [
-        _used(low[task], high[task], found, task) if task and not refused[task] else 0
+        _used(low[task], high[task], evidence, task) if task and not refused[task] else 0
         for task in range(len(tasks))
     ]
     return pd.DataFrame(
@@ -60,8 +60,8 @@ def clock_offsets(trace: Trace) -> pd.DataFrame:
             "low_ns": low,
             "high_ns": high,
             "offset_ns": np.array(offsets, np.int64),
-            "collectives": found[0].counts,
-            "transfers": found[1].counts,
+            "collectives": evidence[0].counts,
+            "transfers": evidence[1].counts,
             "contradicting": refused,
         }
     )
@@ -109,7 +109,7 @@ def _closed(most: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return nearest, refused
 
 
-def _used(low: float, high: float, found: list[Evidence], task: int) -> int:
+def _used(low: float, high: float, evidence: list[Evidence], task: int) -> int:
     """Choose an offset in an interval; a clock that may be right is not changed."""
     low, high = min(low, high), max(low, high)
     if low - _ROUNDING <= 0 <= high + _ROUNDING:
@@ -117,7 +117,7 @@ def _used(low: float, high: float, found: list[Evidence], task: int) -> int:
     if np.isinf(low) or np.isinf(high):
         return round(high if np.isinf(low) else low)
     # All ranks leave a collective almost together, but may enter it at any time.
-    leaving = found[0].leaving[task]
+    leaving = evidence[0].leaving[task]
     return round((low + high) / 2 if np.isnan(leaving) else float(np.clip(leaving, low, high)))
 
 

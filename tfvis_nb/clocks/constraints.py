@@ -32,8 +32,8 @@ class Evidence:
 def collectives(trace: Trace, tasks: list[str]) -> Evidence:
     """Bound clocks by collectives: each rank leaves after all ranks have entered."""
     events = trace.events
-    found = np.full((len(tasks), len(tasks)), np.inf)
-    blank = Evidence(found, np.zeros(len(tasks), np.int64), np.full(len(tasks), np.nan))
+    limits = np.full((len(tasks), len(tasks)), np.inf)
+    blank = Evidence(limits, np.zeros(len(tasks), np.int64), np.full(len(tasks), np.nan))
     rows = np.flatnonzero(recorded_collectives(events))
     if not len(rows):
         return blank
@@ -50,7 +50,7 @@ def collectives(trace: Trace, tasks: list[str]) -> Evidence:
     if not len(order):
         return blank
     group, task, start, end = group[order], task[order], start[order], end[order]
-    flat = found.reshape(-1)
+    flat = limits.reshape(-1)
     for size in np.unique(ranks[group]).tolist():
         block = np.flatnonzero(ranks[group] == size).reshape(-1, size)
         tasks_of, entered = task[block], start[block]
@@ -62,8 +62,8 @@ def collectives(trace: Trace, tasks: list[str]) -> Evidence:
     of_first = task == 0
     first[group[of_first]] = end[of_first]
     leaving = pd.Series(end - first[group]).groupby(task).median().reindex(range(len(tasks))).to_numpy()
-    np.fill_diagonal(found, np.inf)
-    return Evidence(found, np.bincount(task, minlength=len(tasks)), leaving)
+    np.fill_diagonal(limits, np.inf)
+    return Evidence(limits, np.bincount(task, minlength=len(tasks)), leaving)
 
 
 def recorded_collectives(events: pd.DataFrame) -> np.ndarray:
@@ -117,10 +117,10 @@ def _instances(trace: Trace, rows: np.ndarray, tasks: list[str]) -> dict[str, np
 
 def transfers(trace: Trace, tasks: list[str]) -> Evidence:
     """Bound clocks by tensors sent between tasks, which are received after they were made."""
-    found = np.full((len(tasks), len(tasks)), np.inf)
+    limits = np.full((len(tasks), len(tasks)), np.inf)
     counts = np.zeros(len(tasks), np.int64)
     events = trace.events
-    evidence = Evidence(found, counts, np.full(len(tasks), np.nan))
+    evidence = Evidence(limits, counts, np.full(len(tasks), np.nan))
     received = (events["kind"] == "transfer").to_numpy()
     if not received.any():
         return evidence
@@ -139,7 +139,7 @@ def transfers(trace: Trace, tasks: list[str]) -> Evidence:
     made = events["compute_end_ns"].where(events["compute_end_ns"].notna(), events["start_ns"])
     made = made.to_numpy(np.int64)[source]
     end = (events["start_ns"] + events["duration_ns"]).to_numpy()[target]
-    np.minimum.at(found, (index[target], index[source]), (end - made).astype(np.float64))
+    np.minimum.at(limits, (index[target], index[source]), (end - made).astype(np.float64))
     pairs = pd.DataFrame({"task": np.concatenate([index[target], index[source]]), "row": np.tile(target, 2)})
     shared = pairs.groupby("task")["row"].nunique()
     counts[shared.index.to_numpy(np.int64)] = shared.to_numpy()
@@ -150,5 +150,5 @@ def task_indexes(column: pd.Series, tasks: list[str]) -> np.ndarray:
     """Return the index in `tasks` of each event's task, from a column of tasks or devices, or -1."""
     numbers = {task: index for index, task in enumerate(tasks)}
     of_category = [numbers.get(task_of(str(text)), -1) for text in column.cat.categories]
-    found: np.ndarray = np.array([*of_category, -1], np.int64)[column.cat.codes.to_numpy()]
-    return found
+    indexes: np.ndarray = np.array([*of_category, -1], np.int64)[column.cat.codes.to_numpy()]
+    return indexes

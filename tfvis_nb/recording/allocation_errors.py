@@ -50,29 +50,29 @@ def parsed(message: str) -> dict[str, Any] | None:
     (128, 'float32', 'cpu')
     """
     message = message[:_LONGEST]
-    found: dict[str, Any] = dict.fromkeys(("node", "op", "shape", "dtype", "device", "allocator"))
+    request: dict[str, Any] = dict.fromkeys(("node", "op", "shape", "dtype", "device", "allocator"))
     if tensor := _TENSOR.search(message):
         kind = _TYPE.match(message, tensor.end())
         where = _WHERE.match(message, (kind or tensor).end())
-        found |= _tensor(tensor[1], kind[1] if kind else None)
+        request |= _tensor(tensor[1], kind[1] if kind else None)
         if where is not None:
-            found |= {"device": where[1], "allocator": where[2]}
+            request |= {"device": where[1], "allocator": where[2]}
     elif constant := _constant(message):
-        found |= constant
+        request |= constant
     elif amount := _AMOUNT.search(message):
         if array := _ARRAY.match(message, amount.end()):
-            found |= _tensor(array[1], array[2])
-        found["requested_bytes"] = _bytes(*amount.groups())
+            request |= _tensor(array[1], array[2])
+        request["requested_bytes"] = _bytes(*amount.groups())
     elif _NO_AMOUNT.search(message):
-        found["requested_bytes"] = None
+        request["requested_bytes"] = None
     else:
         return None
     node = _NODE.search(message)
     if node is not None:
-        found["node"] = node[1] or node[2]
+        request["node"] = node[1] or node[2]
     else:
-        found["op"] = eager_op(message)
-    return found
+        request["op"] = eager_op(message)
+    return request
 
 
 def eager_op(message: str) -> str | None:
@@ -89,20 +89,20 @@ def is_on_host(message: str) -> bool:
 
 def live_buffers(message: str) -> list[dict[str, Any]]:
     """Return the buffers that a message lists as allocated: rows of `LIVE_AT_FAILURE`, the largest first."""
-    found = [
+    buffers = [
         {"node": node, "device": device, "allocator": allocator, "bytes": _bytes(number, unit)}
         for device, allocator, lines in _USAGE.findall(message[:_LONGEST])
         for number, unit, node in _BUFFER.findall(lines)
     ]
-    known = [one for one in found if one["bytes"] is not None]
+    known = [one for one in buffers if one["bytes"] is not None]
     return sorted(known, key=lambda one: -one["bytes"])[:MOST_BUFFERS]
 
 
 def _constant(message: str) -> dict[str, Any] | None:
     """Return the memory that a failed constant needs; None if it has another fault."""
     constant = _CONSTANT.search(message)
-    found = None if constant is None else _tensor(constant[2], constant[1].lower())
-    return found if found and found["requested_bytes"] else None
+    request = None if constant is None else _tensor(constant[2], constant[1].lower())
+    return request if request and request["requested_bytes"] else None
 
 
 def _tensor(shape: str, dtype: str | None) -> dict[str, Any]:

@@ -47,8 +47,8 @@ def assembled(
     profiles: list[bytes] = []
     if tensorflow is not None:
         recorded = tensorflow.profiles.recorded
-        found = [_profile(profile, tensorflow.profiles.graphs) for profile in recorded]
-        profiled = [trace for trace in found if trace is not None]
+        traces = [_profile(profile, tensorflow.profiles.graphs) for profile in recorded]
+        profiled = [trace for trace in traces if trace is not None]
         profiles = [profile.data for profile in recorded]
     if sources is not None:
         graphs = [run.graph for run in runs]
@@ -138,8 +138,8 @@ def _profile(profile: XSpace, graphs: Sequence[FunctionGraph]) -> Trace | None:
 
 def _of_jax(jax: JaxTracer, options: TraceOptions) -> list[tuple[bytes, Trace]]:
     """Return the profiles with JAX work, and their traces."""
-    found = [(one.data, profile_trace(one, source=options.source)) for one in jax.recorded]
-    return [(data, trace) for data, trace in found if trace is not None]
+    profiles = [(one.data, profile_trace(one, source=options.source)) for one in jax.recorded]
+    return [(data, trace) for data, trace in profiles if trace is not None]
 
 
 def _with_steps_alone(profiles: Sequence[Trace]) -> Sequence[Trace]:

@@ -11,11 +11,11 @@ CLOSE_NS = 250_000
 
 def repeats(profile: pd.DataFrame, sessions: pd.DataFrame) -> np.ndarray:
     """Return the step of the same execution in a session's trace for each row of a profile, or `NO_STEP`."""
-    found = np.full(len(profile), NO_STEP, dtype="int64")
+    steps = np.full(len(profile), NO_STEP, dtype="int64")
     ours = _executions(profile)
     theirs = _executions(sessions).assign(step=sessions["step"].astype("int64"))
     if ours.empty or theirs.empty:
-        return found
+        return steps
     pairs = pd.merge_asof(
         ours.reset_index(names="row"),
         theirs,
@@ -25,8 +25,8 @@ def repeats(profile: pd.DataFrame, sessions: pd.DataFrame) -> np.ndarray:
         tolerance=CLOSE_NS,
     )
     known = pairs["step"].notna()
-    found[pairs.loc[known, "row"]] = pairs.loc[known, "step"].astype("int64")
-    return found
+    steps[pairs.loc[known, "row"]] = pairs.loc[known, "step"].astype("int64")
+    return steps
 
 
 def steps_of_runs(step: np.ndarray, run: np.ndarray, otherwise: np.ndarray) -> np.ndarray:

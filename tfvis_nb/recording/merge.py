@@ -105,12 +105,12 @@ def _by_step(
     every: Sequence[_Rows], number: np.ndarray, held: Sequence[list[_Held]], nothing: _Held
 ) -> list[_Held]:
     """Order the traces' data by step; empty if there is none."""
-    found = [nothing] * (int(number.max()) + 1)
+    by_step = [nothing] * (int(number.max()) + 1)
     for rows, steps in zip(every, held, strict=True):
         for step, one in enumerate(steps):
             if number[rows.first + step] != NO_STEP:
-                found[number[rows.first + step]] = one
-    return found if any(found) else []
+                by_step[number[rows.first + step]] = one
+    return by_step if any(by_step) else []
 
 
 def _numbered(rows: _Rows, number: np.ndarray) -> Trace:

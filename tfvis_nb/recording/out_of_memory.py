@@ -117,5 +117,5 @@ def _put_code(
 
 
 def _op(node: str | None, graphs: Iterable[Any], nodes: GraphNodes) -> Any:
-    found = (nodes.node(graph, node) for graph in graphs if node)
-    return next((op for op in found if op is not None), None)
+    ops = (nodes.node(graph, node) for graph in graphs if node)
+    return next((op for op in ops if op is not None), None)

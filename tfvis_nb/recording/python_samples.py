@@ -135,14 +135,14 @@ class PythonSampler:
         pauses = [
             dict(zip(("time_ns", "duration_ns", "generation"), pause, strict=True)) for pause in self._pauses
         ]
-        found = {GC_PAUSES: table_of(GC_PAUSES, [{"task": "", **pause} for pause in pauses])}
+        tables = {GC_PAUSES: table_of(GC_PAUSES, [{"task": "", **pause} for pause in pauses])}
         if self._lines:
             for subject, samples in ((PYTHON_SAMPLES, self._samples), (THREAD_SAMPLES, self._called)):
                 lines = {line for _, line in samples if line}
                 shown = {line: {**line._asdict(), "file": files.shown(line.file)} for line in lines}
                 rows = [{"task": "", "time_ns": at, **(shown[line] if line else {})} for at, line in samples]
-                found[subject] = table_of(subject, rows)
-        return found
+                tables[subject] = table_of(subject, rows)
+        return tables
 
     def _restore(self) -> None:
         with suppress(ValueError):

@@ -68,15 +68,15 @@ class StepTimes:
     @property
     def by_kind(self) -> dict[str, list[int]]:
         """The step times of each kind, in ns, ordered by start."""
-        found = {}
+        durations = {}
         for kind, calls in self._calls.items():
             starts = sorted(start for start, _ in calls)
             (first, end), *more = calls
             if more or end > first:
-                found[kind] = (
+                durations[kind] = (
                     [after - before for before, after in pairwise(starts)] if more else [end - first]
                 )
-        return found
+        return durations
 
     def _measuring(self, kind: str, original: Any) -> Any:
         def measured(*args: Any, **kwargs: Any) -> Any:
@@ -142,6 +142,6 @@ def put_tracing_cost(trace: Trace, untraced: Sequence[StepTimes], traced: StepTi
     cost = tracing_cost(trace)
     if cost is None:
         return Text("nothing_calibrated")
-    found = tracing_cost_text(cost)
-    trace.notes.insert(0, found)
-    return found
+    note = tracing_cost_text(cost)
+    trace.notes.insert(0, note)
+    return note

@@ -40,11 +40,11 @@ def frames_of_threads() -> list[FrameType]:
     stacks: Iterator[list[Any]] = map(list, walks)
     gc.disable()
     try:
-        found = list(stacks)
+        stacks_of_threads = list(stacks)
     finally:
         if collects:
             gc.enable()
-    return [frame for stack in found for frame in stack]
+    return [frame for stack in stacks_of_threads for frame in stack]
 
 
 def unfinished_work(earlier: Collection[threading.Thread]) -> list[str]:

@@ -39,10 +39,10 @@ def host_name(text: str) -> str | None:
     >>> host_name("LocalHost:8000"), host_name("[::0:1]"), host_name("a b")
     ('localhost', '::1', None)
     """
-    found = _HOST.fullmatch(text.lower())
-    if found is None:
+    match = _HOST.fullmatch(text.lower())
+    if match is None:
         return None
-    name = found["name"].strip("[]")
+    name = match["name"].strip("[]")
     if is_number(name):
         return str(ipaddress.ip_address(name))
     return None if ":" in name else name

@@ -61,11 +61,11 @@ def listening_sockets(host: str, port: int) -> list[socket.socket]:
     OSError if this machine has no address of the host, or cannot listen at one; then nothing stays open,
     unlike with Tornado's `bind_sockets`.
     """
-    found = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    addresses = socket.getaddrinfo(host or None, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     sockets: list[socket.socket] = []
     missing: int | None = None
     with contextlib.ExitStack() as opened:
-        for family, address in sorted({(one[0], one[-1]) for one in found}):
+        for family, address in sorted({(one[0], one[-1]) for one in addresses}):
             port = sockets[0].getsockname()[1] if sockets else port
             try:
                 one = socket.create_server((address[0], port, *address[2:]), family=family, backlog=_BACKLOG)

@@ -216,7 +216,7 @@ def _ip_address(number: str) -> str:
 
 
 def _validate_host(name: str) -> str:
-    found = host_name(f"[{name}]" if ":" in name else name)
-    if found is None:
+    host = host_name(f"[{name}]" if ":" in name else name)
+    if host is None:
         raise ValueError(Text("allowed_host_no_name", name=name))
-    return found
+    return host

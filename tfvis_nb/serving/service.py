@@ -174,10 +174,10 @@ class MonitorService:
         """Return the identity of a trace, which also differs from traces of an earlier file."""
         with self._there(), self._session.connected() as connection:
             query = "SELECT start_ns, epoch_ns FROM traces WHERE id = ?"
-            found = connection.execute(query, (number,)).fetchone()
-        if found is None:
+            place = connection.execute(query, (number,)).fetchone()
+        if place is None:
             raise Refusal(404, Text("trace_missing", number=number))
-        return found, number
+        return place, number
 
     @contextmanager
     def _there(self) -> Iterator[None]:

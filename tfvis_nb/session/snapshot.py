@@ -105,9 +105,9 @@ class SessionWatch:
     def _read(self, connection: sqlite3.Connection, mark: object) -> dict[str, Any]:
         self._read_signatures(connection)
         self._read_traces(connection)
-        found = stored_rows.rules_by_signature(connection)
+        stored = stored_rows.rules_by_signature(connection)
         rules = {
-            number: f"{kind} {value:.15g}" if value else str(kind) for number, (kind, value) in found.items()
+            number: f"{kind} {value:.15g}" if value else str(kind) for number, (kind, value) in stored.items()
         }
         requested = stored_rows.numbers_by_signature(connection, "requests")
         kept = stored_rows.numbers_by_signature(connection, "traces")
@@ -138,7 +138,7 @@ class SessionWatch:
         for number, kind, label, fetches, targets, feeds, options in signature_rows(
             connection, max(self._signatures, default=0)
         ):
-            found = {
+            signature = {
                 "signature": number,
                 "kind": _cut(kind),
                 "label": _cut(label),
@@ -147,9 +147,9 @@ class SessionWatch:
             }
             for name, names in (("fetches", fetches), ("targets", targets), ("feeds", feeds)):
                 each = names.split("\n") if names else []
-                found[name] = [_cut(one) for one in each[:MOST_NAMES]]
-                found["more"] += max(len(each) - MOST_NAMES, 0)
-            self._signatures[number] = found
+                signature[name] = [_cut(one) for one in each[:MOST_NAMES]]
+                signature["more"] += max(len(each) - MOST_NAMES, 0)
+            self._signatures[number] = signature
 
     def _read_traces(self, connection: sqlite3.Connection) -> None:
         """Read the newest traces if they changed, which their numbers show because these are never reused."""
@@ -281,18 +281,18 @@ def _empty(path: Path) -> dict[str, Any]:
 def _processes(connection: sqlite3.Connection, ended: Mapping[int, int]) -> list[dict[str, Any]]:
     newest = f"WHERE ended_ns IS NULL OR id > (SELECT max(id) FROM writers) - {MOST_PROCESSES}"  # noqa: S608
     process = process_numbers(connection)
-    found: dict[int, dict[str, Any]] = {}
+    processes: dict[int, dict[str, Any]] = {}
     for writer, host, pid, started_ns, ended_ns in writer_rows(connection, newest):
         number = process.get(writer, writer)  # it may have begun since
         end_ns = ended.get(writer) if ended_ns is None else ended_ns
         end_ms = None if end_ns is None else int(end_ns) / _NS_OF_MS
-        if number not in found:
+        if number not in processes:
             start_ms = int(started_ns) / _NS_OF_MS
-            found[number] = {"process": number, "host": _cut(host), "pid": int(pid), "start_ms": start_ms}
-        elif end_ms is not None and found[number]["end_ms"] is None:
+            processes[number] = {"process": number, "host": _cut(host), "pid": int(pid), "start_ms": start_ms}
+        elif end_ms is not None and processes[number]["end_ms"] is None:
             end_ms = None
-        found[number]["end_ms"] = end_ms
-    return list(found.values())
+        processes[number]["end_ms"] = end_ms
+    return list(processes.values())
 
 
 def _cut(text: object, most: int = LONGEST_NAME) -> str:

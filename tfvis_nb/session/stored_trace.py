@@ -28,11 +28,11 @@ _QUERY = (
 def stored_row(connection: Guarded, number: int) -> tuple[Any, ...] | None:
     """Return the stored row of a trace, or None; DamagedSessionError if it is listed but not found."""
     query = _QUERY.format(optional=selected(connection, ["layers", "untraced_ns", "untraced_runs"]))
-    found = connection.execute(query, (number,)) if abs(number) < 2**63 else ()
+    answer = connection.execute(query, (number,)) if abs(number) < 2**63 else ()
     numbers = (rows.data, rows.count, rows.trace_format, rows.count)
     times = (rows.count_or_none, rows.count, rows.count)
     checks = (*numbers, rows.text, rows.whole, rows.text, rows.text_or_none, *times)
-    row = next(rows.validate_rows(found, *checks), None)
+    row = next(rows.validate_rows(answer, *checks), None)
     # The file may be damaged only where SQLite looks up a row, not where it lists all.
     if row is None and (number,) in connection.execute("SELECT id FROM traces"):
         raise DamagedSessionError(damage(Text("trace_not_found", number=number)))

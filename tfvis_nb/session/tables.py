@@ -23,15 +23,15 @@ def counts_by_writer(connection: sqlite3.Connection, path: Path) -> dict[int, di
     running = stored_rows.running_writers(connection)
     # Before the rows, because a process that ends in between writes its last counts there.
     ledgers = {writer: read_ledger(ledger_path(path, writer)) for writer in running}
-    found: dict[int, dict[int, Counts]] = {}
+    counts: dict[int, dict[int, Counts]] = {}
     query = f"SELECT writer, signature, slot, {selected(connection, Counts._fields)} FROM counts"  # noqa: S608 - constants
     checks = (whole, whole, whole, *(count for _ in Counts._fields))
     for writer, signature, slot, *values in validate_rows(connection.execute(query), *checks):
         saved = Counts(*values)
         live = ledgers.get(writer, {}).get(slot, saved)
         newer = live.runs + live.failed > saved.runs + saved.failed
-        found.setdefault(writer, {})[signature] = live if newer else saved
-    return found
+        counts.setdefault(writer, {})[signature] = live if newer else saved
+    return counts
 
 
 def total_times(counted: Mapping[int, Mapping[int, Counts]]) -> dict[int, int]:

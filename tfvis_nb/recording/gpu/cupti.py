@@ -67,8 +67,8 @@ def _loaded() -> Path | None:
         maps = _MAPS.read_text(errors="replace")
     except OSError:  # only Linux has /proc
         return None
-    found = re.search(r"(/\S*/libcupti\.so[.\d]*)$", maps, re.MULTILINE)
-    return Path(found[1]) if found else None
+    match = re.search(r"(/\S*/libcupti\.so[.\d]*)$", maps, re.MULTILINE)
+    return Path(match[1]) if match else None
 
 
 def _beside(name: str) -> Iterator[Path]:
@@ -113,8 +113,8 @@ def _administrator() -> bool:
         status = _STATUS.read_text(errors="replace")
     except OSError:
         return os.geteuid() == 0
-    found = re.search(r"^CapEff:\s*([0-9a-fA-F]+)", status, re.MULTILINE)
-    return bool(found and int(found[1], 16) >> _CAP_SYS_ADMIN & 1)
+    match = re.search(r"^CapEff:\s*([0-9a-fA-F]+)", status, re.MULTILINE)
+    return bool(match and int(match[1], 16) >> _CAP_SYS_ADMIN & 1)
 
 
 def cuda_major() -> str:
@@ -140,8 +140,8 @@ def note_of(kinds: set[str], devices: set[str]) -> Text | None:
     """
     if kinds & {*GPU_KINDS} or not (any("GPU:" in device for device in devices) or _eager_gpus()):
         return None
-    found = fault()
-    return None if found is None else Text("gpu_rows_missing", fault=found)
+    cause = fault()
+    return None if cause is None else Text("gpu_rows_missing", fault=cause)
 
 
 def _eager_gpus() -> bool:

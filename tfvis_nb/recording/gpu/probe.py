@@ -72,14 +72,14 @@ def parsed(output: str, log: str, code: int) -> Probe:
         if line.startswith(_MARK):
             # Each line adds to the previous one, because the process may end at any of them.
             facts = json.loads(line.removeprefix(_MARK))
-    found = Probe(log=log, code=code)
-    vars(found).update({name: value for name, value in facts.items() if name not in ("log", "code")})
-    return found
+    result = Probe(log=log, code=code)
+    vars(result).update({name: value for name, value in facts.items() if name not in ("log", "code")})
+    return result
 
 
-def say(found: Probe) -> None:
+def say(result: Probe) -> None:
     """Tell the process that asked what is known so far."""
-    print(_MARK + json.dumps(asdict(found)), flush=True)  # noqa: T201 - to the process that asked
+    print(_MARK + json.dumps(asdict(result)), flush=True)  # noqa: T201 - to the process that asked
 
 
 def _run() -> None:
@@ -89,23 +89,23 @@ def _run() -> None:
     from tfvis_nb.recording import trace
     from tfvis_nb.recording.gpu.cupti import cuda_major, library
 
-    found = Probe(version=tf.__version__, cuda=cuda_major())
-    say(found)
-    found.gpus = [gpu.name for gpu in tf.config.list_physical_devices("GPU")]
-    say(found)
+    result = Probe(version=tf.__version__, cuda=cuda_major())
+    say(result)
+    result.gpus = [gpu.name for gpu in tf.config.list_physical_devices("GPU")]
+    say(result)
     values = tf.random.uniform([256, 256])
     try:
         with trace(mode="profiler") as recorded:
             tf.linalg.matmul(values, values).numpy()
-        found.events = len(recorded.events)
-        found.kernels = int((recorded.events["kind"] == "kernel").sum())
+        result.events = len(recorded.events)
+        result.kernels = int((recorded.events["kind"] == "kernel").sum())
     except EmptyTraceError as error:
         sys.stderr.write(f"{error}\n")
-    if found.cuda:
+    if result.cuda:
         # After the profile, for which TensorFlow has opened it if it can.
-        path, found.why = library(found.cuda)
-        found.library = str(path or "")
-    say(found)
+        path, result.why = library(result.cuda)
+        result.library = str(path or "")
+    say(result)
 
 
 if __name__ == "__main__":

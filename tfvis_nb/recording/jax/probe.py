@@ -18,20 +18,20 @@ def _run() -> None:
     from tfvis_nb.reading import EmptyTraceError
     from tfvis_nb.recording import trace
 
-    found = Probe(version=jax.__version__)
-    say(found)
-    found.backend = jax.default_backend()
-    found.gpus = [str(device) for device in jax.devices() if device.platform != "cpu"]
-    say(found)
+    result = Probe(version=jax.__version__)
+    say(result)
+    result.backend = jax.default_backend()
+    result.gpus = [str(device) for device in jax.devices() if device.platform != "cpu"]
+    say(result)
     values = jnp.ones([256, 256])
     try:
         with trace(framework="jax") as recorded:
             jax.jit(jnp.matmul)(values, values).block_until_ready()
-        found.events = len(recorded.events)
-        found.kernels = int((recorded.events["kind"] == "kernel").sum())
+        result.events = len(recorded.events)
+        result.kernels = int((recorded.events["kind"] == "kernel").sum())
     except EmptyTraceError as error:
         sys.stderr.write(f"{error}\n")
-    say(found)
+    say(result)
 
 
 if __name__ == "__main__":

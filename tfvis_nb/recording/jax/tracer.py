@@ -54,9 +54,9 @@ class JaxTracer:
 
     def _beginning(self, original: Any) -> Any:
         def backends() -> Any:
-            found = original()
+            result = original()
             self._begin()
-            return found
+            return result
 
         return backends
 

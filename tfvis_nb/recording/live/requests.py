@@ -90,19 +90,19 @@ class RunRegistry:
         """Return the entry of a signature; None if recording has stopped."""
         key = (signature.kind, *signature[2:])
         with self._lock:
-            found = self._signatures.get(key)
-            if found is None and self.open:
+            stats = self._signatures.get(key)
+            if stats is None and self.open:
                 with self._border():
-                    found = self._begun(signature)
-            return found if self.open else None
+                    stats = self._begun(signature)
+            return stats if self.open else None
 
     def _begun(self, signature: Signature) -> SignatureStats:
         signature, slot = self._writer.take_slot(signature)
         key = (signature.kind, *signature[2:])
-        found = self._signatures.get(key)
-        if found is None:
+        stats = self._signatures.get(key)
+        if stats is None:
             entered = SignatureStats(UNNUMBERED, signature, self._writer.counting(slot))
-            found = self._signatures[key] = entered
+            stats = self._signatures[key] = entered
 
             def enter() -> None:
                 entered.number, _ = self._writer.add_signature(signature, slot)
@@ -111,7 +111,7 @@ class RunRegistry:
 
             entered.wanted = self._is_wanted(UNNUMBERED)
             self._write(enter)
-        return found
+        return stats
 
     def look(self, now_ns: int) -> None:
         """Check for requests and save the counts if due; `now_ns` is from ``perf_counter_ns``."""

@@ -47,11 +47,11 @@ def live_layers() -> list[LiveLayer]:
     if not kinds:
         return []
     # By type alone, as asking an object for its class may run its code.
-    found = [each for each in gc.get_objects() if type(each) in kinds]
-    parts = {id(layer): _parts(layer) for layer in found}
-    inner = {id(part) for layer in found for part in parts[id(layer)] if part is not layer}
+    layers = [each for each in gc.get_objects() if type(each) in kinds]
+    parts = {id(layer): _parts(layer) for layer in layers}
+    inner = {id(part) for layer in layers for part in parts[id(layer)] if part is not layer}
     known: dict[int, LiveLayer] = {}
-    return [_described(layer, "", parts, known) for layer in found if id(layer) not in inner]
+    return [_described(layer, "", parts, known) for layer in layers if id(layer) not in inner]
 
 
 def layers_of_model(model: Any) -> LiveLayer:
@@ -107,10 +107,10 @@ def _described(
         return known[id(layer)]
     name = _asked(lambda one: str(one.name), layer, type(layer).__name__)
     path = f"{within}/{name}" if within else name
-    found = known[id(layer)] = LiveLayer(name, type(layer).__name__, path, _asked(_weights, layer, {}))
+    described = known[id(layer)] = LiveLayer(name, type(layer).__name__, path, _asked(_weights, layer, {}))
     inside = parts[id(layer)] if id(layer) in parts else _parts(layer)
-    found.parts = [_described(part, path, parts, known) for part in inside]
-    return found
+    described.parts = [_described(part, path, parts, known) for part in inside]
+    return described
 
 
 def _weights(layer: Any) -> dict[int, int]:

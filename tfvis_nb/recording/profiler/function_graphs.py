@@ -43,13 +43,13 @@ class FunctionGraphs:
             return []
         metadata = eager.export_run_metadata()
         eager.disable_graph_collection()
-        found = []
+        taken = []
         for function in metadata.function_graphs:
             partitions = [graph.SerializeToString() for graph in function.partition_graphs]
             function.ClearField("partition_graphs")
             rest = type(metadata)(function_graphs=[function]).SerializeToString()
-            found += [FunctionGraph(graph, rest) for graph in partitions]
-        return found
+            taken += [FunctionGraph(graph, rest) for graph in partitions]
+        return taken
 
 
 def graphs_of_steps(events: pd.DataFrame, graphs: Sequence[FunctionGraph]) -> list[list[FunctionGraph]]:

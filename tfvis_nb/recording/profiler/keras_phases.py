@@ -78,12 +78,12 @@ def drop_abandoned(begins: str | None = None) -> None:
     with _lock:
         known = list(_all)
     # Without the lock: code that ends a phase holds the lock of the phases, and forgets them.
-    found = [(phases, *one) for phases in known for one in phases.under_way().items()]
-    if not found:
+    under_way = [(phases, *one) for phases in known for one in phases.under_way().items()]
+    if not under_way:
         return
     # After the phases: a function that starts in between is in neither.
     going_on = frames_of_threads()
-    for phases, phase, function in found:
+    for phases, phase, function in under_way:
         if function is None:
             ended = phase == begins and phases.thread == threading.get_ident()
         else:

@@ -137,13 +137,13 @@ def addresses_of(workers: Any) -> list[str]:
     """Return the workers as ``host:port``; TypeError or ValueError for invalid or repeated ones."""
     if not isinstance(workers, Iterable) or not all(isinstance(worker, str) for worker in workers):
         raise TypeError(Text("workers_no_text", workers=workers))
-    found = [(worker, _ADDRESS.fullmatch(worker.strip())) for worker in workers]
-    for worker, match in found:
+    matches = [(worker, _ADDRESS.fullmatch(worker.strip())) for worker in workers]
+    for worker, match in matches:
         if match is None:
             raise ValueError(Text("no_worker_address", address=worker))
         if not 0 < int(match[2]) < 1 << 16:
             raise ValueError(Text("worker_port_out_of_range", address=worker))
-    addresses = [f"{match[1]}:{int(match[2])}" for _, match in found if match]
+    addresses = [f"{match[1]}:{int(match[2])}" for _, match in matches if match]
     if not 0 < len(addresses) <= _MOST_WORKERS:
         raise ValueError(Text("worker_count", workers=len(addresses), most=_MOST_WORKERS))
     # Names of hosts have no case.
@@ -164,11 +164,11 @@ def _recorded(
         for number in range(tries):
             if number:
                 progress.what = f"{subject}, try {number + 1} of {tries}"
-            found = dict(
+            answers = dict(
                 zip(addresses, pool.map(lambda one: _ask(one, seconds, options), addresses), strict=True)
             )
-            best = max(found, best, key=_count) if best else found
-            outcomes = {one.outcome for one in found.values()}
+            best = max(answers, best, key=_count) if best else answers
+            outcomes = {one.outcome for one in answers.values()}
             if not outcomes & {Outcome.EMPTY, Outcome.FAILED}:
                 break
     return best
@@ -196,8 +196,8 @@ def _checked(address: str, answer: Answer) -> Answer:
     return answer
 
 
-def _count(found: dict[str, Answer]) -> int:
-    return sum(one.outcome is Outcome.RECORDED for one in found.values())
+def _count(answers: dict[str, Answer]) -> int:
+    return sum(one.outcome is Outcome.RECORDED for one in answers.values())
 
 
 def _why(address: str, answer: Answer) -> str:

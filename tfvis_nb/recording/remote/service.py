@@ -79,12 +79,12 @@ def request(seconds: float, options: TraceOptions, folder: Path) -> bytes:
 def answered(response: bytes, folder: Path) -> Answer:
     """Return the content of a ``ProfileResponse``, or of the file that the worker wrote to `folder`."""
     try:
-        found = {one.number: response[one.start : one.end] for one in fields(response)}
+        values = {one.number: response[one.start : one.end] for one in fields(response)}
     except DamageError as error:
         return Answer(Outcome.FAILED, reason=str(error))
-    if found.get(_XSPACE):
-        return Answer(Outcome.RECORDED, found[_XSPACE])
-    if any(found.get(_EMPTY_TRACE, b"")):
+    if values.get(_XSPACE):
+        return Answer(Outcome.RECORDED, values[_XSPACE])
+    if any(values.get(_EMPTY_TRACE, b"")):
         return Answer(Outcome.EMPTY)
     # Only workers on this machine write to this disk.
     for path in folder.rglob("*.xplane.pb"):

@@ -40,8 +40,8 @@ class UsersMetadata:
         held = self._held
 
         def get_buffer(buffer: Any) -> Any:
-            found = held.get(id(buffer))
-            return original(buffer) if found is None else found[1]
+            entry = held.get(id(buffer))
+            return original(buffer) if entry is None else entry[1]
 
         return get_buffer
 

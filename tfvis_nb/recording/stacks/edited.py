@@ -48,10 +48,10 @@ def _process_start() -> float:
 def _written_since_start(file: str) -> bool:
     """Whether a file was written or replaced since the start of this process."""
     try:
-        found = Path(file).stat()
+        status = Path(file).stat()
     except (OSError, ValueError):
         return False
-    return max(found.st_mtime, found.st_ctime) >= _process_start()
+    return max(status.st_mtime, status.st_ctime) >= _process_start()
 
 
 def _is_of(text: str, file: str, lines: Collection[int]) -> bool:
@@ -87,9 +87,9 @@ def _within(code: CodeType) -> Iterator[CodeType]:
 
 
 def _by_line(codes: Collection[CodeType] | Iterator[CodeType]) -> _Codes:
-    found: _Codes = {}
+    by_line: _Codes = {}
     for code in codes:
         for _, _, line in code.co_lines():
             if line is not None:
-                found.setdefault(line, set()).add(code)
-    return found
+                by_line.setdefault(line, set()).add(code)
+    return by_line

@@ -96,11 +96,11 @@ class EventOps:
         known = np.array([name in functions for name in modules], bool)
         ran = np.where(known[code], len(candidates) + code, ran)
         candidates += [[functions[name], *others] if name in functions else [] for name in modules]
-        found = self._found(trace, rows, node, ran, candidates)
-        if not np.isin(rows[of_pipeline], found.rows).all():
+        ops = self._found(trace, rows, node, ran, candidates)
+        if not np.isin(rows[of_pipeline], ops.rows).all():
             pipelines += pipeline_graphs()
-            found = self._found(trace, rows, node, ran, candidates)
-        return found
+            ops = self._found(trace, rows, node, ran, candidates)
+        return ops
 
     def _found(
         self,
@@ -184,9 +184,9 @@ def _originals(trace: Trace) -> dict[str, list[str]]:
     """Return the original nodes of nodes, if TensorFlow's optimiser noted them."""
     from tensorflow.core.framework import graph_pb2
 
-    found = {}
+    originals = {}
     for data in dict.fromkeys(graph for step in trace.graphs for graph in step):
         for node in graph_pb2.GraphDef.FromString(data).node:
             if node.experimental_debug_info.original_node_names:
-                found[node.name] = list(node.experimental_debug_info.original_node_names)
-    return found
+                originals[node.name] = list(node.experimental_debug_info.original_node_names)
+    return originals

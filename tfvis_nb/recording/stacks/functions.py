@@ -82,16 +82,16 @@ def _living() -> list[Any]:
 
 def _with_called(functions: Iterable[Any]) -> dict[str, Any]:
     """Return the graphs of functions, and of those that they call, by name."""
-    found: dict[str, Any] = {}
+    graphs: dict[str, Any] = {}
     ahead = list(functions)
     while ahead:
         function = ahead.pop()
         graph, name = graph_of(function), name_of(function)
-        if graph is None or name in found:
+        if graph is None or name in graphs:
             continue
-        found[name] = graph
+        graphs[name] = graph
         ahead += getattr(graph, "_functions", {}).values()
-    return found
+    return graphs
 
 
 def is_pipeline(name: str) -> bool:

@@ -59,12 +59,12 @@ class GraphNodes:
         """Return the forward op of a gradient `op`: None if it is not part of a gradient, `op` if unknown."""
         origin = op
         for _ in range(_DEEPEST):
-            found = self._forward_once(origin)
-            if found is None:
+            forward = self._forward_once(origin)
+            if forward is None:
                 return None if origin is op else origin
-            if found is origin:
+            if forward is origin:
                 return origin
-            origin = found
+            origin = forward
         return origin
 
     def _searched(self, graph: Any, name: str, depth: int) -> Any:
@@ -80,9 +80,9 @@ class GraphNodes:
                 continue
             caller = op
             for body in self._called(op):
-                found = self.node(body, rest[lowered.end() :] if lowered else rest, depth + 1)
-                if found is not None:
-                    return found
+                node = self.node(body, rest[lowered.end() :] if lowered else rest, depth + 1)
+                if node is not None:
+                    return node
         return caller
 
     def _forward_once(self, op: Any) -> Any:
@@ -129,8 +129,8 @@ class GraphNodes:
             values = [op.get_attr(attribute) for attribute in _BODIES[op.type]]
             names = [one.name for value in values for one in (value if isinstance(value, list) else [value])]
             own = getattr(op.graph, "_functions", {})
-            found = [self._functions.get(name) or graph_of(own.get(name)) for name in names]
-            self._called_by[id(op)] = [graph for graph in found if graph is not None]
+            graphs = [self._functions.get(name) or graph_of(own.get(name)) for name in names]
+            self._called_by[id(op)] = [graph for graph in graphs if graph is not None]
         return self._called_by[id(op)]
 
     def _of(self, graph: Any) -> dict[str, Any]:

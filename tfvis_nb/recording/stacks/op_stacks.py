@@ -33,12 +33,12 @@ def op_stacks(ops: Sequence[Any], nodes: GraphNodes) -> list[OpStack]:
     # Ops share stacks, which are slow to compare.
     stacks = {id(stack): stack for stack in frames.values()}
     optimizer = {number: _of_optimizer(stack) for number, stack in stacks.items()}
-    found = []
+    of_ops = []
     for origin, source in zip(origins, sources, strict=True):
         stack = frames.get(id(source), ())
         phase = "optimizer" if stack and optimizer[id(stack)] else "forward"
-        found.append(OpStack(stack, phase if origin is None else "backward"))
-    return found
+        of_ops.append(OpStack(stack, phase if origin is None else "backward"))
+    return of_ops
 
 
 def _of_optimizer(frames: Iterable[CodeLine]) -> bool:
@@ -77,7 +77,7 @@ def _written_lines() -> dict[tuple[str, int], CodeLine]:
 
     TensorFlow does so itself, but not for ops created by threads of a distribution strategy.
     """
-    found = {}
+    lines = {}
     # Private names, which other releases may lack.
     with contextlib.suppress(AttributeError, ImportError, TypeError):
         from tensorflow.python.autograph.impl.api import _TRANSPILER
@@ -86,5 +86,5 @@ def _written_lines() -> dict[tuple[str, int], CodeLine]:
             for factory in list(factories.values()):
                 for generated, origin in factory.source_map.items():
                     line = CodeLine(origin.loc.filename, origin.loc.lineno, origin.function_name)
-                    found[generated.filename, generated.lineno] = line
-    return found
+                    lines[generated.filename, generated.lineno] = line
+    return lines

@@ -16,10 +16,10 @@ def nearest_changes(new: Any, earlier: Sequence[Any]) -> list[dict[str, str | No
 
     Each is a `tfvis_nb.core.tracings.CHANGE`. Empty if there is no earlier one.
     """
-    found = [changes(one, new) for one in reversed(earlier[-_MOST_COMPARED:])]
-    if not found:
+    candidates = [changes(one, new) for one in reversed(earlier[-_MOST_COMPARED:])]
+    if not candidates:
         return []
-    nearest = min(found, key=len)[:MOST_CHANGES]
+    nearest = min(candidates, key=len)[:MOST_CHANGES]
     # TensorFlow also distinguishes devices, strategies, and outer graphs.
     return nearest or [_change("", "context", None, None)]
 
@@ -29,14 +29,14 @@ def changes(old: Any, new: Any) -> list[dict[str, str | None]]:
     before, after = (
         {name: one.type_constraint for name, one in kind.parameters.items()} for kind in (old, new)
     )
-    found = []
+    differences = []
     for name in dict.fromkeys([*before, *after]):
         if name not in before or name not in after:
             texts = (_text(kinds[name]) if name in kinds else None for kinds in (before, after))
-            found.append(_change(name, "structure", *texts))
+            differences.append(_change(name, "structure", *texts))
         else:
-            found += _differences(name, before[name], after[name])
-    return found
+            differences += _differences(name, before[name], after[name])
+    return differences
 
 
 def _differences(name: str, old: Any, new: Any) -> Iterator[dict[str, str | None]]:

@@ -60,8 +60,8 @@ def put_profile_stacks(trace: Trace, watch: SourceWatch, graphs: Iterable[Any]) 
         nodes = GraphNodes(functions)
         ran = [*graphs, *watch.functions.session_graphs()]
         distinct = list({id(graph): graph for graph in ran if graph is not None}.values())
-        found = _recorded(EventOps(nodes).of_profile(trace, functions, distinct), nodes)
-        _put(trace, [found, _eager(trace, watch)])
+        profile = _recorded(EventOps(nodes).of_profile(trace, functions, distinct), nodes)
+        _put(trace, [profile, _eager(trace, watch)])
 
 
 def put_program_stacks(trace: Trace) -> None:
@@ -158,11 +158,11 @@ def _put(trace: Trace, recorded: Sequence[_Recorded]) -> None:
     if read is not None:
         # For compiled code that is not the user's, the line of the call is more useful.
         stack = np.where(np.append(read.own_frame(), -1)[stack] >= 0, stack, -1)
-    for rows, number, found in recorded:
-        numbers = np.array([known[id(one.frames)] for one in found] + [-1])[number]
+    for rows, number, of_ops in recorded:
+        numbers = np.array([known[id(one.frames)] for one in of_ops] + [-1])[number]
         new = (stack[rows] < 0) & (numbers >= 0)
         stack[rows[new]] = numbers[new] + first
-        parts = [PHASES.index(one.phase) if one.frames and one.phase else -1 for one in found]
+        parts = [PHASES.index(one.phase) if one.frames and one.phase else -1 for one in of_ops]
         phase[rows] = np.where(phase[rows] < 0, np.array([*parts, -1])[number], phase[rows])
     holder = inherited(trace, stack >= 0)
     stack, phase = (np.append(column, -1)[holder] for column in (stack, phase))
@@ -179,12 +179,12 @@ def _named(table: StackTable, files: SourceFiles) -> StackTable:
     names = [files.of_profile(name) for name in table.files["name"].to_pylist()]
     frames = table.frames.select(["file", "line"]).to_pylist()
     texts = _texts(((names[frame["file"]], frame["line"]) for frame in frames), files)
-    found = [texts.get(name, (None, False)) for name in names]
+    sources = [texts.get(name, (None, False)) for name in names]
     named = {
         "name": [files.shown(name) for name in names],
-        "text": [text for text, _ in found],
+        "text": [text for text, _ in sources],
         "own": [files.own(name) for name in names],
-        "edited": [edited for _, edited in found],
+        "edited": [edited for _, edited in sources],
     }
     return StackTable(pa.table(named, schema=FILES), table.frames, table.stacks)
 
@@ -201,8 +201,8 @@ def _phases(trace: Trace) -> np.ndarray:
     """Return the index in `PHASES` of the phase of each event (int64); -1 if unknown."""
     if trace.nested is None or PHASE not in trace.nested.column_names:
         return np.full(len(trace.events), -1)
-    found = pc.index_in(trace.nested[PHASE].cast(pa.string()), pa.array(PHASES))
-    numbers: np.ndarray = pc.fill_null(found, -1).to_numpy().astype(np.int64)
+    indexes = pc.index_in(trace.nested[PHASE].cast(pa.string()), pa.array(PHASES))
+    numbers: np.ndarray = pc.fill_null(indexes, -1).to_numpy().astype(np.int64)
     return numbers
 
 

@@ -148,13 +148,13 @@ class Ledger:
 
 def read_ledger(path: Path) -> dict[int, Counts]:
     """Read the used slots; none if the file is missing, DamagedSessionError if it is not a plain file."""
-    found: dict[int, Counts] = {}
+    counts: dict[int, Counts] = {}
     for _ in range(READINGS):
         now, half_written = _counts(ledger_content(path))
-        found |= now
+        counts |= now
         if not half_written:
             break
-    return found
+    return counts
 
 
 def ledger_content(path: Path) -> bytes:
@@ -167,10 +167,10 @@ def ledger_content(path: Path) -> bytes:
 
 def _counts(content: bytes) -> tuple[dict[int, Counts], bool]:
     """Return the counts by slot, and whether some are missing because they were being written."""
-    found: dict[int, Counts] = {}
+    counts: dict[int, Counts] = {}
     half_written = False
     if not is_ledger(content):
-        return found, half_written
+        return counts, half_written
     # The head is as long as a record.
     layout = _RECORD if content.startswith(_HEAD) else _BEFORE_TRACED_RUNS
     whole = len(content) // layout.size * layout.size
@@ -178,8 +178,8 @@ def _counts(content: bytes) -> tuple[dict[int, Counts], bool]:
         if record[-2:] != (record[2], record[0] + record[1]):
             half_written = True
         elif record[0] + record[1] > 0 and 0 <= min(record) <= max(record) <= MOST_COUNT:
-            found[slot] = Counts(*record[:-2])
-    return found, half_written
+            counts[slot] = Counts(*record[:-2])
+    return counts, half_written
 
 
 @contextmanager

@@ -70,7 +70,7 @@ def forget_traces(connection: Guarded, traces: Iterable[int]) -> None:
 def _list_of(written: str) -> list[Any]:
     try:
         # NaN and infinity are not JSON, and no browser reads them.
-        found = json.loads(written or "[]", parse_constant=lambda _: math.inf)
+        parsed = json.loads(written or "[]", parse_constant=lambda _: math.inf)
     except (ValueError, RecursionError):
         return []
-    return found if isinstance(found, list) else []
+    return parsed if isinstance(parsed, list) else []

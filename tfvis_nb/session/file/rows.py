@@ -94,17 +94,17 @@ def numbers_by_signature(connection: sqlite3.Connection, table: str) -> dict[int
 
 def rules_by_signature(connection: sqlite3.Connection) -> dict[int, tuple[str, float]]:
     """Return the rule for automatic traces of each signature."""
-    found = connection.execute("SELECT signature, kind, value FROM rules")
-    return {number: (kind, float(value)) for number, kind, value in validate_rows(found, whole, rule, factor)}
+    rows = connection.execute("SELECT signature, kind, value FROM rules")
+    return {number: (kind, float(value)) for number, kind, value in validate_rows(rows, whole, rule, factor)}
 
 
 def running_writers(connection: sqlite3.Connection) -> list[int]:
     """Return the processes that have not reported their end."""
-    found = connection.execute("SELECT id FROM writers WHERE ended_ns IS NULL ORDER BY id")
-    return [row[0] for row in validate_rows(found, count)]
+    rows = connection.execute("SELECT id FROM writers WHERE ended_ns IS NULL ORDER BY id")
+    return [row[0] for row in validate_rows(rows, count)]
 
 
 def last_number(connection: sqlite3.Connection, table: str) -> int:
     """Return the highest number ever used in a table: numbers of deleted rows are not reused."""
-    found = connection.execute("SELECT seq FROM main.sqlite_sequence WHERE name = ?", (table,))
-    return next((int(row[0]) for row in validate_rows(found, count)), 0)
+    rows = connection.execute("SELECT seq FROM main.sqlite_sequence WHERE name = ?", (table,))
+    return next((int(row[0]) for row in validate_rows(rows, count)), 0)

@@ -135,7 +135,7 @@ def check_schema(connection: sqlite3.Connection, path: Path) -> None:
     try:
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
-        found = connection.execute(f"{_SCHEMA} LIMIT ?", (len(_own(VERSION)) + 1,)).fetchall()
+        statements = connection.execute(f"{_SCHEMA} LIMIT ?", (len(_own(VERSION)) + 1,)).fetchall()
     except (sqlite3.Error, UnicodeDecodeError) as error:
         if not is_damage(error):
             raise
@@ -147,7 +147,7 @@ def check_schema(connection: sqlite3.Connection, path: Path) -> None:
     if version not in (*_ADDED, VERSION):
         raise TraceFormatError(Text("session_version", path=path, version=version))
     # As frozensets, because a repaired copy may have another order; there are no duplicates.
-    if len(found) != len(_own(version)) or frozenset(found) != _own(version):
+    if len(statements) != len(_own(version)) or frozenset(statements) != _own(version):
         raise DamagedSessionError(damage(Text("tables_of_others")).named(path))
 
 

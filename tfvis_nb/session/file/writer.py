@@ -144,24 +144,24 @@ class Writer:
                 if schema != self._schema:
                     check_schema(connection, self.path)
                     self._schema = schema
-                found = self._asked()
+                orders = self._asked()
             self._seen = version
-            return found
+            return orders
 
     def _asked(self) -> Orders:
-        found = Orders()
+        orders = Orders()
         rules = "SELECT signature, kind, value FROM rules ORDER BY signature LIMIT ?"
         rows = self._connection.execute(rules, (MOST_ORDERS,))
         for signature, kind, value in validate_rows(rows, whole, rule, factor):
-            found.rules[signature] = (kind, value)
+            orders.rules[signature] = (kind, value)
         requests = (
             "SELECT id, signature, writer FROM requests WHERE writer IS NULL OR writer = ?"
             " ORDER BY id LIMIT ?"
         )
         rows = self._connection.execute(requests, (self.number, MOST_ORDERS))
         for request, signature, writer in validate_rows(rows, count, whole, whole_or_none):
-            found.requests.setdefault(signature, []).append((request, writer is not None))
-        return found
+            orders.requests.setdefault(signature, []).append((request, writer is not None))
+        return orders
 
     def tidy(self) -> None:
         """Delete traces beyond those to keep, if there may be any."""
@@ -222,8 +222,8 @@ class Writer:
             kept = kept_traces(connection) if of_all else self._requested
             query = "SELECT id FROM traces WHERE signature = ? AND (? OR writer = ?) ORDER BY id DESC"
             for signature in self._grown:
-                found = connection.execute(query, (signature, of_all, self.number))
-                others = [number for (number,) in validate_rows(found, count) if number not in kept]
+                rows = connection.execute(query, (signature, of_all, self.number))
+                others = [number for (number,) in validate_rows(rows, count) if number not in kept]
                 forget_traces(connection, others[self._keep :])
         self._grown.clear()
         self._grown_bytes = self._grown_traces = 0
