@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 import tfvis_nb
 from tests.browser.dashboard import MEMORY, TRACE, Dashboard, OpenDashboard
 from tests.real_traces import DATA, real_trace
+from tfvis_nb import Trace, events
 from tfvis_nb.analysis import flame_graph, kernels
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
@@ -223,6 +224,30 @@ def test_ops_and_transfers_cover_the_selected_range(
     )
     shown.timeline.clear()
     expect(note).to_have_count(0)
+
+
+def test_tables_tell_nodes_of_deep_scopes_apart(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
+    count = 6
+    table = events.build(
+        {
+            "start_ns": [1000 * at for at in range(count)],
+            "duration_ns": [100] * count,
+            "name": [f"gradients/net/Mixed_{at}/Branch_0/Conv_1x1/Conv2D_grad/Filter" for at in range(count)],
+            "op": ["Conv2DBackpropFilter"] * count,
+            "kind": ["op"] * count,
+            "lane": ["ops"] * count,
+        }
+    )
+    shown = exported_dashboard(tfvis_nb.show_dashboard(Trace(table)).to_html(tmp_path / "page.html")).wait()
+    shown.timeline.host.evaluate(
+        "(host) => host.tfvis.store.select({ start: -1, end: 1e6, lanes: null, step: null })"
+    )
+    selected = shown.timeline.root.get_by_role("region", name="Selected range")
+    selected.get_by_role("button", name="By name").click()
+    for nodes in (shown.table("Ops", "By node"), selected.get_by_role("table", name="Time by name")):
+        names = nodes.locator("tbody td:first-child")
+        expect(names).to_have_count(count)
+        assert len(set(names.all_inner_texts())) == count
 
 
 def test_a_gap_is_shown_on_its_device(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:

@@ -20,5 +20,5 @@ it("names are distinguished by the fewest scopes possible", () => {
     "relu",
   ]);
   expect(scopesToTell(["net/block1/left/conv", "net/block1/right/conv"])).toBe(2);
-  expect(scopesToTell(["a/b/c/d/e", "x/b/c/d/e"])).toBe(4);
+  expect(scopesToTell(["a/b/c/d/e", "x/b/c/d/e"])).toBe(5);
 });

@@ -57,12 +57,16 @@ export function shortName(name: string, scopes = 2): string {
   return parts.length > scopes ? `…/${parts.slice(-scopes).join("/")}` : name;
 }
 
-/** How many trailing scopes distinguish the names: two to four. */
+const MOST_SCOPES = 20;
+
+/** How many trailing scopes distinguish the names: at least two. */
 export function scopesToTell(names: Iterable<string>): number {
   const whole = [...new Set(names)];
-  const differ = (scopes: number) =>
-    new Set(whole.map((name) => shortName(name, scopes))).size === whole.length;
-  return [2, 3].find(differ) ?? 4;
+  let scopes = 2;
+  // A name of many scopes is recognised, not read.
+  while (scopes < MOST_SCOPES && new Set(whole.map((name) => shortName(name, scopes))).size < whole.length)
+    scopes++;
+  return scopes;
 }
 
 const EXECUTOR_LABEL = /^(?:\[[^\]]*\] )*\S* = [^ (]+\((.*)\)$/s;

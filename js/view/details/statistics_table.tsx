@@ -5,7 +5,7 @@ import type { Actions } from "../../input/actions";
 import { isolated, withoutControls } from "../../model/format/bidi";
 import { markdownText } from "../../model/format/table_text";
 import { formatCount, formatDuration } from "../../model/format/units";
-import { activityIn, kindIn, kindOf, shortName } from "../../model/lanes/event_text";
+import { activityIn, kindIn, kindOf, scopesToTell, shortName } from "../../model/lanes/event_text";
 import { NO_NAME, UNKNOWN_OP } from "../../model/lanes/labels";
 import { entryOfEvent } from "../../model/lod/merged";
 import { activityColour, activityLabel } from "../../model/paint/palette";
@@ -61,6 +61,7 @@ export function StatisticsTable({ store, actions, rows, most, by = "op", isFull 
     hint: HINTS[column],
   }));
   const alike = repeated(rows.map(({ label }) => label));
+  const scopes = scopesToTell(sorted.map(({ label }) => label));
   const figure = (row: StatisticsRow, column: StatisticsColumn) =>
     column === "count" ? formatCount(row.count) : formatDuration(row[column as "busy"]);
   const kind = ({ category }: StatisticsRow) => kindIn(store.drawn.categories[category]);
@@ -92,7 +93,10 @@ export function StatisticsTable({ store, actions, rows, most, by = "op", isFull 
           {sorted.map((row) => (
             <tr key={`${kind(row)} ${row.label}`}>
               <td>
-                <RowName {...{ store, actions, row, by }} apart={alike.has(row.label) ? kind(row) : ""} />
+                <RowName
+                  {...{ store, actions, row, by, scopes }}
+                  apart={alike.has(row.label) ? kind(row) : ""}
+                />
               </td>
               {columns.slice(1).map((column) => (
                 <td key={column}>{figure(row, column)}</td>
@@ -153,11 +157,13 @@ interface NameProps {
   actions: Actions;
   row: StatisticsRow;
   by: By;
+  /** How many scopes of a name are shown. */
+  scopes: number;
   /** What distinguishes it from rows with the same label, such as an op from its kernel; else empty. */
   apart: string;
 }
 
-function RowName({ store, actions, row, by, apart }: NameProps) {
+function RowName({ store, actions, row, by, scopes, apart }: NameProps) {
   const category = store.drawn.categories[row.category];
   const label = activityLabel(activityIn(category));
   const { paints, theme } = store.painting;
@@ -173,7 +179,7 @@ function RowName({ store, actions, row, by, apart }: NameProps) {
         title={`${isolated(row.label)}: ${kindIn(category)}. Show the longest`}
         onClick={() => actions.visitEvent(row.longest)}
       >
-        {withoutControls(by === "line" ? shortFile(row.label) : shortName(row.label)) || NO_LABEL[by]}
+        {withoutControls(by === "line" ? shortFile(row.label) : shortName(row.label, scopes)) || NO_LABEL[by]}
         {apart && <small> {apart}</small>}
       </button>
     </>
