@@ -14,6 +14,8 @@ export type LinkMessage =
       start?: number;
       end?: number;
       events?: readonly number[];
+      /** How many there are, if `events` may be only a part of them. */
+      of?: number;
       /** The lanes of the range, null for all; a range without is shown and not selected. */
       lanes?: readonly number[] | null;
       /** What the tabs show of the range. */

@@ -49,7 +49,7 @@ interface ItemProps {
 }
 
 function Item({ finding, publish }: ItemProps) {
-  const { level, title, text, advice, share, of, zoom, selects } = finding;
+  const { level, title, text, advice, share, of, zoom } = finding;
   return (
     <li data-level={level}>
       <span class="share">
@@ -69,7 +69,6 @@ function Item({ finding, publish }: ItemProps) {
           <button
             type="button"
             aria-label={`Show: ${title}`}
-            title={selects || undefined}
             onClick={() => publish({ kind: "select", lanes: null, ...zoom })}
           >
             Show

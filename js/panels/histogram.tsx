@@ -27,7 +27,7 @@ export function Histogram({ bins, name, isStop, publish }: HistogramProps) {
   const [current, setCurrent] = useState(0);
   const select = (index: number) => {
     setCurrent(index);
-    publish({ kind: "select", events: events[filled[index]] });
+    publish({ kind: "select", events: events[filled[index]], of: counts[filled[index]] });
   };
   const press = (event: KeyboardEvent) => {
     if (isShortcut(event)) return;

@@ -109,7 +109,7 @@ export class DashboardLink {
     return step === null || (start >= bounds.start - room && end <= bounds.end + room);
   }
 
-  protected select({ events, start, end, lanes }: Selected): void {
+  protected select({ events, of, start, end, lanes }: Selected): void {
     const { store, navigation } = this;
     const range = start !== undefined && end !== undefined ? { start, end: Math.max(end, start + 1) } : null;
     if (range) this.#uncover(range);
@@ -119,7 +119,7 @@ export class DashboardLink {
         ? { ...range, lanes: lanes && [...lanes], step: null }
         : null;
     this.known = JSON.stringify(selection);
-    store.selectInRun(selection);
+    store.selectInRun(selection, of);
     if (!range) {
       if (selection) navigation.revealSelection();
       return;

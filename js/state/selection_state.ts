@@ -11,6 +11,8 @@ export class SelectionState extends PanelState {
   /** Set while the steps are shown under each other, each from its own start. */
   aligned: AlignedSteps | null = null;
   #run: Drawn;
+  /** The last selection that was asked for, and how many events it was taken from. */
+  #part: { selection: Selection | null; of: number } = { selection: null, of: 0 };
 
   constructor(
     run: Drawn,
@@ -46,6 +48,11 @@ export class SelectionState extends PanelState {
     return byEntry(this.drawn, this.aligned ? this.aligned.fromRun(selection) : selection);
   }
 
+  /** How many events the selected ones were taken from; 0 if they are all. */
+  get selectedOf(): number {
+    return this.#part.selection === this.host.get("selection") ? this.#part.of : 0;
+  }
+
   /** The one selected event, or null. */
   get selected(): number | null {
     const selection = this.selection;
@@ -73,8 +80,12 @@ export class SelectionState extends PanelState {
     this.setPanel({ panelOpen: true });
   }
 
-  /** Select in the run's own terms: events by id, also such as are not in the browser yet. */
-  selectInRun(selection: Selection | null): void {
+  /**
+   * Select in the run's own terms: events by id, also such as are not in the browser yet. They may be a part of `of`
+   * events.
+   */
+  selectInRun(selection: Selection | null, of = 0): void {
+    this.#part = { selection, of };
     this.host.set("selection", selection);
     this.emit("selection");
   }

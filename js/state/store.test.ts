@@ -34,16 +34,15 @@ function made() {
   };
 }
 
-it("keeps the part of the selection in the chosen step, and no tooltip", () => {
+it("replaces the selection by the chosen step, and hides the tooltip", () => {
   const { store, host } = made();
   store.select({ events: [1] });
   store.setHover({ id: 1, count: 1, x: 5, y: 5 }, 105);
   store.setStep(1);
-  expect([store.selected, store.hover, store.cursor]).toEqual([1, null, null]);
+  expect([store.selected, store.hover, store.cursor]).toEqual([null, null, null]);
+  store.select({ events: [1] });
   store.setStep(null);
   expect(store.selected).toBe(1);
-  store.setStep(2);
-  expect(host.get("selection")).toBeNull();
   store.select({ events: [0, 1] });
   store.setStep(null, true);
   expect(host.get("selection")).toBeNull();

@@ -97,13 +97,14 @@ export class Store extends ShownStep {
     this.history.push(this.present, gesture);
   }
 
-  /** Choose what `showStep` takes: a selection elsewhere is cleared. Several choices in a row are one step back. */
+  /** Choose what `showStep` takes; a step takes the place of the selection. Several choices in a row are one step back. */
   setStep(step: number | null, aligned = false): void {
     this.#remember("step");
+    if (step !== null) this.select(null);
     this.chooseStep(step, aligned);
   }
 
-  /** The same when the user returns to a view. */
+  /** The same when the user returns to a view; a selection outside of it is cleared. */
   chooseStep(step: number | null, aligned: boolean): void {
     const selection = this.host.get("selection");
     const isAll = step === null && !aligned;

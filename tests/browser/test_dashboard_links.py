@@ -226,6 +226,28 @@ def test_ops_and_transfers_cover_the_selected_range(
     expect(note).to_have_count(0)
 
 
+def test_details_count_the_events_a_selection_leaves_out(
+    exported_dashboard: OpenDashboard, tmp_path: Path
+) -> None:
+    count = 300
+    table = events.build(
+        {
+            "start_ns": [10 * at for at in range(count)],
+            "duration_ns": [6] * count,
+            "kind": ["memcpy"] * count,
+            "op": ["MemcpyD2H"] * count,
+            "device": ["GPU:0"] * count,
+        }
+    )
+    shown = exported_dashboard(tfvis_nb.show_dashboard(Trace(table)).to_html(tmp_path / "page.html")).wait()
+    shown.tab("Overview").get_by_role("button", name="Show").click()
+    expect(shown.timeline.title).to_have_text("50 of 300 events selected")
+    shown.click(shown.table("Ops", "By op type"))
+    expect(shown.timeline.title).to_have_text("200 of 300 events selected")
+    shown.timeline.host.evaluate("(host) => host.tfvis.store.select({ events: [1, 2] })")
+    expect(shown.timeline.title).to_have_text("2 events selected")
+
+
 def test_tables_tell_nodes_of_deep_scopes_apart(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
     count = 6
     table = events.build(

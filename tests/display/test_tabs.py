@@ -85,6 +85,7 @@ def test_a_cause_selects_what_ends_its_gaps(file: str) -> None:
         ends = set(parts["start"] + parts["gap_ns"]) & set(own["start_ns"])
         events = zoom.get("events", [])
         assert len(events) == min(len(ends), MOST_SELECTED)
+        assert zoom.get("of", 0) == len(ends)
         assert set(trace.events["start_ns"].iloc[events]) <= ends
         assert set(trace.events["device"].iloc[events]) <= {longest["device"]}
 

@@ -5,6 +5,8 @@ export interface Zoom {
   start: number;
   end: number;
   events?: number[];
+  /** How many there are, of which these are the longest or the first. */
+  of?: number;
   lanes?: number[];
   /** Under two timelines, the events of the upper and of the lower one. */
   sides?: number[][];
@@ -49,8 +51,6 @@ export interface Finding {
   /** "step time", or "the recording" if nothing divides it into steps. */
   of: string;
   zoom: Zoom | null;
-  /** How many of its events are selected, if not all of them. */
-  selects: string;
 }
 
 export interface FindingsBlock {

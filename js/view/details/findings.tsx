@@ -69,11 +69,7 @@ function Item({ store, actions, finding, isOpen }: ItemProps) {
         <p>{unbroken(finding.text)}</p>
         <p class="advice">{unbroken(finding.advice)}</p>
         {finding.zoom && (
-          <button
-            type="button"
-            title={finding.selects || undefined}
-            onClick={() => show(store, actions, finding)}
-          >
+          <button type="button" onClick={() => show(store, actions, finding)}>
             Show
           </button>
         )}
@@ -97,10 +93,10 @@ function Gravity({ finding: { level, share, of } }: { finding: Finding }) {
 
 function show(store: Store, actions: Actions, { zoom }: Finding): void {
   if (!zoom) return;
-  const { start, end } = zoom;
+  const { start, end, events, of } = zoom;
   if (store.step !== null || store.aligned) store.setStep(null);
   store.setPanel({ panelOpen: true });
-  store.selectInRun(zoom.events?.length ? { events: zoom.events } : { start, end, lanes: null, step: null });
+  store.selectInRun(events?.length ? { events } : { start, end, lanes: null, step: null }, of);
   actions.keepSelectedInSight();
   actions.show({ start, end }, 0.05);
 }

@@ -30,7 +30,8 @@ export function SeveralDetails({
   actions: Actions;
   events: number[];
 }) {
-  const { drawn } = store;
+  const { drawn, selectedOf } = store;
+  const of = selectedOf > events.length ? ` of ${formatCount(selectedOf)}` : "";
   const found = events.map((id) => ({
     event: id,
     name: nameOf(drawn, id),
@@ -41,7 +42,7 @@ export function SeveralDetails({
   const longest = sortRows(found, false, ({ duration }) => duration).slice(0, MAX_ROWS);
   return (
     <>
-      <PanelHeader store={store} title={`${formatCount(events.length)} events selected`} />
+      <PanelHeader store={store} title={`${formatCount(events.length)}${of} events selected`} />
       <div class="below-title">
         <FlowsButton store={store} />
       </div>

@@ -38,10 +38,7 @@ def findings_block(trace: Trace) -> dict[str, Any]:
             "share": None if math.isnan(share) else float(share),
             "of": whole(figures),
             "zoom": {"start": int(start) - origin, "end": int(end) - origin}
-            | ({"events": [int(event) for event in events]} if events else {}),
-            "selects": f"Selects the {len(events)} longest of {count:,} events."
-            if count > len(events)
-            else "",
+            | ({"events": [int(event) for event in events], "of": int(count)} if events else {}),
         }
         for *texts, share, start, end, events, count, figures in rows
     ]

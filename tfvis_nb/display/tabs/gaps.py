@@ -89,9 +89,9 @@ def _parts(trace: Trace, gaps: pd.DataFrame, sums: pd.DataFrame) -> list[dict[st
     ends = starts + longest["duration_ns"].to_numpy(np.int64)
     found = ZoomTargets(trace).of_devices(longest["task"], longest["device"], starts, ends)
     for target, row in zip(found, rows, strict=True):
-        ended_by = row["end_event"].loc[row["end_event"] >= 0].unique()[:MOST_SELECTED].tolist()
+        ended_by = row["end_event"].loc[row["end_event"] >= 0].unique().tolist()
         if target is not None and ended_by:
-            target["events"] = ended_by
+            target |= {"events": ended_by[:MOST_SELECTED], "of": len(ended_by)}
     return found
 
 

@@ -46,8 +46,9 @@ class ZoomTargets:
         for event, number in zip(by_length.tolist(), group[by_length].tolist(), strict=True):
             if number in wanted and len(listed := found.setdefault(number, [])) < MOST_SELECTED:
                 listed.append(event)
-        rows = [found.get(int(group[event]), [int(event)]) for event in longest]
-        return [self._of_event(selected[0]) | {"events": selected} for selected in rows]
+        counts = np.bincount(group[on_device], minlength=1 + int(group.max(initial=0)))
+        rows = [(found.get(int(group[event]), [int(event)]), int(counts[group[event]])) for event in longest]
+        return [self._of_event(selected[0]) | {"events": selected, "of": count} for selected, count in rows]
 
     def _of_event(self, event: int) -> dict[str, Any]:
         start, end = int(self._start[event]) - self.origin, int(self._end[event]) - self.origin
