@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack, overload
 
+from tfvis_nb.core import registry
 from tfvis_nb.core.display_options import PictureOptions
 from tfvis_nb.core.options import only_known_options
 from tfvis_nb.core.output_path import whole, writable
@@ -105,10 +106,8 @@ class PictureExport:
         return made if target is None else _written(target, made)
 
     def _typeset(self, form: Literal["pdf", "png"], options: PictureOptions, dpi: float = 300) -> bytes:
-        from tfvis_nb.display.pictures.typeset import typeset
-
         made = self._picture(**options)
-        return typeset(made.svg, form, width=made.width, height=made.height, dpi=dpi)
+        return registry.typeset(made.svg, form, width=made.width, height=made.height, dpi=dpi)
 
 
 def _checked(path: str | Path, suffix: str) -> Path:

@@ -18,10 +18,13 @@ from tfvis_nb import events as event_table
 from tfvis_nb.core import annotations as annotation_table
 from tfvis_nb.core import clock_bounds as clocks
 from tfvis_nb.core import counters as counter_table
+from tfvis_nb.core import registry
 from tfvis_nb.core.display_options import PictureOptions, TraceHtmlOptions
 from tfvis_nb.core.html_export import HtmlExport
+from tfvis_nb.core.labels import one_line
 from tfvis_nb.core.metadata import Metadata
 from tfvis_nb.core.options import check_title, only_known_options
+from tfvis_nb.core.output_path import writable
 from tfvis_nb.core.picture_export import PictureExport
 from tfvis_nb.core.stacks import StackTable
 from tfvis_nb.core.step_spans import step_table
@@ -30,6 +33,9 @@ from tfvis_nb.core.trace_tables import TraceTables
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
+    from tfvis_nb.analysis.prediction.predicted import Predicted
+    from tfvis_nb.analysis.prediction.what_if import Changes
+    from tfvis_nb.display.charts import Charts
     from tfvis_nb.display.pictures.picture import Picture
 
 _WATCHERS: weakref.WeakKeyDictionary[Trace, list[tuple[weakref.ref[Any], Callable[[Any], object]]]]
@@ -157,6 +163,37 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         return step_table(self.events, self.step_labels)
 
     @property
+    def charts(self) -> Charts:
+        """Bokeh charts of the trace; see `tfvis_nb.display.charts.Charts`."""
+        return registry.Charts(self)
+
+    @only_known_options
+    def what_if(
+        self,
+        *,
+        ops: Changes | None = None,
+        kernels: Changes | None = None,
+        layers: Changes | None = None,
+        lines: Changes | None = None,
+        activities: Changes | None = None,
+        on_time: str | None = None,
+    ) -> Predicted:
+        """Predict the steps if some events took longer or shorter: `tfvis_nb.analysis.what_if`.
+
+        ``ops``, ``kernels``, ``layers``, ``lines`` and ``activities`` are dicts from a name to a factor of
+        its time, ``"hidden"`` or ``"gpu"``; ``on_time`` names a task.
+        """
+        return registry.what_if(
+            self,
+            ops=ops,
+            kernels=kernels,
+            layers=layers,
+            lines=lines,
+            activities=activities,
+            on_time=on_time,
+        )
+
+    @property
     def annotations(self) -> pd.DataFrame:
         """User annotations of events, ranges and times: a copy of the table, ordered by start.
 
@@ -260,15 +297,11 @@ class Trace(TraceTables, HtmlExport, PictureExport):
 
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""
-        from tfvis_nb.display.pages.page import html_page
-
-        return html_page(self, title, **options)
+        return registry.html_page(self, title, **options)
 
     def _picture(self, **options: Unpack[PictureOptions]) -> Picture:
         """Return the picture that `to_svg` writes."""
-        from tfvis_nb.display.pictures.picture import picture
-
-        return picture(self, **options)
+        return registry.picture(self, **options)
 
     # Without it, Python would ask for step 0, 1, ... until there is none.
     __iter__ = None
@@ -295,9 +328,7 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         >>> trace[1].steps["duration_ns"].tolist(), trace[1:].steps["step"].tolist()
         ([9], [1, 2])
         """
-        from tfvis_nb.analysis.subset import of_steps
-
-        return of_steps(self, steps)
+        return registry.of_steps(self, steps)
 
     @overload
     def between(self, start: Time | None, end: Time | None) -> Trace: ...
@@ -330,9 +361,7 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         >>> trace.between("10ns:20ns").notes[0]
         '1 of 3 events: those that overlap 10 ns to 20 ns of the run'
         """
-        from tfvis_nb.analysis.subset import between
-
-        return between(self, start if end is _OMITTED else (start, end))
+        return registry.between(self, start if end is _OMITTED else (start, end))
 
     def anonymized(self) -> Trace:
         """Return the trace without the names and code of its program, for sharing.
@@ -355,9 +384,7 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         >>> tv.Trace(events.build(columns)).anonymized().events["name"].tolist()
         ['layer1/layer2_1/MatMul']
         """
-        from tfvis_nb.anonymizing.anonymized import anonymized
-
-        return anonymized([self])[0]
+        return registry.anonymized([self])[0]
 
     @overload
     def to_chrome_trace(self, path: None = None, *, arrows: bool = True) -> str: ...
@@ -388,12 +415,9 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         OSError
             If the file cannot be written.
         """
-        from tfvis_nb.core.output_path import writable
-        from tfvis_nb.writing.chrome_trace import chrome_trace_text, write_chrome_trace
-
         if path is None:
-            return chrome_trace_text(self, arrows=arrows)
-        return write_chrome_trace(self, writable(path), arrows=arrows)
+            return registry.chrome_trace_text(self, arrows=arrows)
+        return registry.write_chrome_trace(self, writable(path), arrows=arrows)
 
     def to_parquet(self, path: str | Path) -> Path:
         """Write the whole trace as a Parquet file, which `tfvis_nb.read_trace` reads back unchanged.
@@ -426,22 +450,15 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         >>> again.events["name"].tolist()
         ['a']
         """
-        from tfvis_nb.core.output_path import writable
-        from tfvis_nb.writing.parquet import write
-
         path = writable(path)
-        write(self, path)
+        registry.write_parquet(self, path)
         return path
 
     def __repr__(self) -> str:
-        from tfvis_nb.core.labels import one_line
-
         return f"<Trace {one_line(self)}>"
 
     def _repr_html_(self) -> str:
-        from tfvis_nb.display.pages.static_html import static_html
-
-        return static_html(self)
+        return registry.static_html(self)
 
 
 def replaced(trace: Trace, events: pd.DataFrame, **parts: Any) -> Trace:

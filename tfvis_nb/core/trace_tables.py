@@ -5,19 +5,15 @@ Each analysis is named by its import path, so that `Trace` depends on none of th
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Generic, Self, TypeVar, cast, overload
 
 import pandas as pd
 
-from tfvis_nb.core.options import only_known_options
+from tfvis_nb.core import registry
 
 if TYPE_CHECKING:
     from tfvis_nb.analysis.findings.table import FindingsTable
     from tfvis_nb.analysis.overview.overview import Overview
-    from tfvis_nb.analysis.prediction.predicted import Predicted
-    from tfvis_nb.analysis.prediction.what_if import Changes
-    from tfvis_nb.display.charts import Charts
 
 _T = TypeVar("_T")
 
@@ -49,7 +45,8 @@ class Table(Generic[_T]):
             return self
         tables = vars(trace)
         if self.name not in tables:
-            tables[self.name] = _imported(f"tfvis_nb.analysis.{self.path}")(trace)
+            module, _, name = self.path.rpartition(".")
+            tables[self.name] = registry.imported(f"analysis.{module}", name)(trace)
         return cast("_T", tables[self.name])
 
     def __set__(self, trace: object, table: _T) -> None:
@@ -164,39 +161,6 @@ class TraceTables:
         "When and why each device had nothing to do; see `tfvis_nb.analysis.idle_gaps`.",
     )
 
-    @property
-    def charts(self) -> Charts:
-        """Bokeh charts of the trace; see `tfvis_nb.display.charts.Charts`."""
-        charts: Charts = _imported("tfvis_nb.display.charts.Charts")(self)
-        return charts
-
-    @only_known_options
-    def what_if(
-        self,
-        *,
-        ops: Changes | None = None,
-        kernels: Changes | None = None,
-        layers: Changes | None = None,
-        lines: Changes | None = None,
-        activities: Changes | None = None,
-        on_time: str | None = None,
-    ) -> Predicted:
-        """Predict the steps if some events took longer or shorter: `tfvis_nb.analysis.what_if`.
-
-        ``ops``, ``kernels``, ``layers``, ``lines`` and ``activities`` are dicts from a name to a factor of
-        its time, ``"hidden"`` or ``"gpu"``; ``on_time`` names a task.
-        """
-        predicted: Predicted = _imported("tfvis_nb.analysis.prediction.what_if.what_if")(
-            self,
-            ops=ops,
-            kernels=kernels,
-            layers=layers,
-            lines=lines,
-            activities=activities,
-            on_time=on_time,
-        )
-        return predicted
-
 
 def table_names() -> dict[str, str]:
     """Return the names of the tables by the import paths of their analyses."""
@@ -205,8 +169,3 @@ def table_names() -> dict[str, str]:
         for name, one in vars(TraceTables).items()
         if isinstance(one, Table)
     }
-
-
-def _imported(path: str) -> Any:
-    module, _, name = path.rpartition(".")
-    return getattr(import_module(module), name)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 import pandas as pd
 
+from tfvis_nb.core import registry
 from tfvis_nb.core.display_options import TimelineOptions
 from tfvis_nb.core.options import only_known_options
 from tfvis_nb.core.trace import Trace
@@ -285,9 +286,7 @@ class TraceDataset:
         ...     timeline.selection["duration_ns"].tolist()
         [5]
         """
-        from tfvis_nb.display.timeline.dataset_timeline import DatasetTimeline
-
-        return DatasetTimeline(
+        return registry.DatasetTimeline(
             self, run=run, tasks=tasks, steps=steps, selection=selection, title=title, view=view, **options
         )
 

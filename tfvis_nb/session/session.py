@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
+from tfvis_nb.core import registry
 from tfvis_nb.core.options import only_known_options
 from tfvis_nb.core.output_path import writable
 from tfvis_nb.core.trace import Trace
@@ -368,9 +369,7 @@ class SavedSession:
     @only_known_options
     def monitor(self, *, height: int | None = None) -> MonitorWidget:
         """Show the live session in a notebook cell, as `tfvis_nb.monitor` does."""
-        from tfvis_nb.display.monitor.widget import monitor_of
-
-        return monitor_of(self, height=height)
+        return registry.monitor_of(self, height=height)
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""

@@ -21,7 +21,7 @@ from tfvis_nb.texts import notes_to_json
 _NUMBERS = ("time_ns", "value")
 
 
-def write(trace: Trace, path: Path) -> None:
+def write_parquet(trace: Trace, path: Path) -> None:
     """Write `trace` as a Parquet file that `tfvis_nb.read_trace` turns back into an equal one."""
     import pyarrow.parquet as pq
 
