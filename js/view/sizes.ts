@@ -85,7 +85,9 @@ export function fitHeight(root: HTMLElement, store: Store): void {
     if (height !== given) lanes = height;
     else if (!host.get("lane_filter") && store.lanes.hidden.size === 0)
       lanes = Math.min(most, neededHeight(root, store));
-    root.style.height = `${lanes + opened.beyond(lanes)}px`;
+    const next = lanes + opened.beyond(lanes);
+    root.style.marginBottom = `${roomBelow(root, next)}px`;
+    root.style.height = `${next}px`;
   };
   root.dataset.grows = "";
   useRoom(store, most - (neededHeight(root, store) - store.arrangement.height));
@@ -107,6 +109,19 @@ export function fitHeight(root: HTMLElement, store: Store): void {
     },
     signal,
   );
+}
+
+/**
+ * The room (CSS px) that a page needs below a timeline of this height to stay as far scrolled as it is: otherwise the
+ * lanes would move under the pointer.
+ */
+function roomBelow(root: HTMLElement, height: number): number {
+  const shrinks = root.offsetHeight + Number.parseFloat(root.style.marginBottom || "0") - height;
+  let room = 0;
+  for (let at: Node | null = root; at; at = at instanceof ShadowRoot ? at.host : at.parentNode)
+    if (at instanceof Element && at.scrollTop > 0)
+      room = Math.max(room, shrinks - (at.scrollHeight - at.clientHeight - at.scrollTop));
+  return room;
 }
 
 /** What details, a graph and code add to the height of a timeline (CSS px). */

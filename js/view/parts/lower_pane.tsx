@@ -52,13 +52,16 @@ export function LowerPane({ title, name, close, header, children }: LowerPanePro
   );
 }
 
-/** Scrolls to a pane. Returns a function that scrolls back unless the user has scrolled since. */
+/** Scrolls to a pane. Returns a function that scrolls back unless the user has scrolled or pressed the lanes since. */
 function scrollTo(pane: HTMLElement): () => void {
   const before = new Map<Element, number>();
   for (let at: Node | null = pane; at; at = at instanceof ShadowRoot ? at.host : at.parentNode)
     if (at instanceof Element) before.set(at, at.scrollTop);
   pane.scrollIntoView({ block: "nearest" });
   const after = [...before.keys()].map((at) => [at, at.scrollTop] as const);
+  // They would move under the pointer.
+  const stay = () => void after.splice(0);
+  pane.closest(".column")?.firstElementChild?.addEventListener("pointerdown", stay, { once: true });
   return () => {
     // Without the pane there may be less to scroll.
     for (const [at, top] of after)

@@ -12,6 +12,10 @@ TO_ITS_END = "element => { element.scrollTop = element.scrollHeight; return elem
 SELECT = "(host, selection) => host.tfvis.store.select(selection)"
 EVENTS = {"events": list(range(30))}
 RANGE = {"start": 0, "end": 1e9, "lanes": None, "step": None}
+TOP = "element => element.getBoundingClientRect().top"
+# As JupyterLab's setting of that name does; other front ends have no room below the last cell.
+SCROLL_PAST_END = """(isOn) => document.querySelectorAll(".jp-Notebook").forEach(
+    (each) => each.classList.toggle("jp-mod-scrollPastEnd", isOn))"""
 
 
 def test_wheel_at_the_end_of_a_pane_stays_there(notebook: OpenNotebook) -> None:
@@ -43,3 +47,27 @@ def expect_wheel_to_stay(book: Notebook, pane: Locator) -> None:
     book.page.mouse.move(cell["x"] + 5, box["y"] + box["height"] / 2)
     book.page.mouse.wheel(0, 40)
     book.page.wait_for_function(f"{SCROLLER}.scrollTop === {before + 40}")
+
+
+def test_click_that_closes_a_table_keeps_the_lanes(notebook: OpenNotebook) -> None:
+    book = notebook(["import tfvis_nb as tv", f"tv.show_timeline({str(TRACE)!r})"])
+    book.run_all()
+    book.page.set_viewport_size({"width": 1280, "height": 900})
+    timeline = book.timeline(1).wait()
+    table = timeline.root.get_by_role("region", name="Selected range")
+    mouse = book.page.mouse
+    for is_on in (True, False):
+        book.page.evaluate(SCROLL_PAST_END, is_on)
+        book.page.evaluate(f"{SCROLLER}.scrollTop = 0")
+        box = timeline.lanes.bounding_box()
+        assert box
+        mouse.move(box["x"] + 200, box["y"] + 60)
+        mouse.down()
+        mouse.move(box["x"] + 300, box["y"] + 90, steps=3)
+        mouse.up()
+        expect(table).to_be_in_viewport(ratio=0.9)
+        before = timeline.lanes.evaluate(TOP)
+        assert before < box["y"]
+        mouse.click(box["x"] + 50, before + 60)
+        expect(table).to_have_count(0)
+        assert timeline.lanes.evaluate(TOP) == before, is_on
