@@ -241,3 +241,17 @@ def test_many_starts_of_small_ops_are_a_problem(starts: int, *, reported: bool) 
         assert (found[0]["level"], found[0]["figures"]["kind"]) == ("problem", "runtime")
         assert "runtime starts 500 times in a step" in found[0]["text"]
         assert "train.py:5 has the most time" in found[0]["text"]
+
+
+@pytest.mark.parametrize("recorded", [1, 50])
+def test_small_ops_of_a_loop_are_those_of_its_line(recorded: int) -> None:
+    each = 9.0 / 600
+    run = {"kind": "host", "lane": "tf_Compute/1"}
+    starts = [op("ExecutorState::Process", each * at, each * (at + 0.99), **run) for at in range(600)]
+    loop = ("train.py", 5, "train", "tf.map_fn(power, x)")
+    library = ("/lib/while_v2.py", 9, "while_loop", "body()", False)
+    body = [
+        op("MatMul", 9 + at / 100, 9.009 + at / 100, loop, library, ("train.py", 2)) for at in range(recorded)
+    ]
+    found = findings(trace_of([*starts, *body, op("TensorListStack", 9.6, 9.7, loop)])).set_index("id")
+    assert "train.py:5 has the most time of recorded ops" in found.loc["host_compute"]["text"]

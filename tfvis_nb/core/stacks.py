@@ -130,17 +130,23 @@ class StackTable:
 
     def own_frame(self) -> np.ndarray:
         """Return each stack's innermost frame of the user's own code (int32); -1 if there is none."""
-        frame = self.stacks["frame"].to_numpy()
-        own = self.files["own"].to_numpy(zero_copy_only=False)[self.frames["file"].to_numpy()][frame]
+        own = self.files["own"].to_numpy(zero_copy_only=False)[self.frames["file"].to_numpy()]
+        found: np.ndarray = np.append(self.stacks["frame"].to_numpy(), -1)[self._nearest(own)]
+        return found.astype(np.int32)
+
+    def _nearest(self, chosen: np.ndarray) -> np.ndarray:
+        """Return each stack itself or its nearest caller whose frame is chosen; their number if none is."""
+        frame, caller = (self.stacks[name].to_numpy() for name in ("frame", "caller"))
         # Each stack points to itself or to its caller; the last row stands for no caller.
         none = len(frame)
-        caller = self.stacks["caller"].to_numpy()
-        nearest = np.append(np.where(own, np.arange(none), np.where(caller < 0, none, caller)), none)
+        nearest = np.append(
+            np.where(chosen[frame], np.arange(none), np.where(caller < 0, none, caller)), none
+        )
         while True:
             # Each round halves the remaining steps, so deep stacks are cheap.
             farther = nearest[nearest]
             if (farther == nearest).all():
-                found: np.ndarray = np.append(frame, -1)[nearest[:-1]].astype(np.int32)
+                found: np.ndarray = nearest[:-1]
                 return found
             nearest = farther
 
@@ -151,6 +157,15 @@ class StackTable:
         lines: np.ndarray = np.array([*(f"{files[file]}:{line}" for file, line in frames), ""], object)
         found: np.ndarray = lines[self.own_frame()]
         return found
+
+    def loop_lines(self) -> np.ndarray:
+        """Return the line of the user's own code that starts the innermost tf.while_loop around each stack.
+
+        tf.map_fn, tf.scan, and loops over tensors in a tf.function are such loops. "" if there is none.
+        """
+        loops = pc.fill_null(pc.equal(self.frames["function"], "while_loop"), fill_value=False)
+        lines: np.ndarray = np.append(self.own_lines(), "")[self._nearest(loops.to_numpy())]
+        return lines
 
     def edited(self) -> list[str]:
         """Return the names of files that were edited after their code was loaded."""

@@ -58,7 +58,7 @@ class SmallOps(NamedTuple):
     starts: int
     """How often it starts working, in all steps: once for each op that does not follow another at once."""
     line: str
-    """The line with most of the time of ops that were recorded; empty if unknown."""
+    """The line with most of the time of recorded ops; ops of a loop count for its line. Empty if none."""
 
 
 class _Work(NamedTuple):
@@ -112,7 +112,14 @@ def small_ops(trace: Trace) -> SmallOps | None:
     if not count:
         return None
     work = _work(trace, spent.task)
-    return SmallOps(spent, count, str(_sums(work.lines, work.own).index[0]) if len(work.event) else "")
+    if not len(work.event):
+        return SmallOps(spent, count, "")
+    lines = work.lines
+    if trace.stacks is not None:
+        # How many ops of a loop are long enough to be recorded varies; its line is the same for all of them.
+        loops = np.append(trace.stacks.loop_lines(), "")[event_stacks(trace)[work.event]]
+        lines = np.where(loops != "", loops, lines)
+    return SmallOps(spent, count, str(_sums(lines, work.own).index[0]))
 
 
 def _work(trace: Trace, task: str) -> _Work:
