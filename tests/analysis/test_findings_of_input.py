@@ -203,6 +203,66 @@ def test_parallel_calls_are_advised_to_a_stage_without_them(
     assert ("num_parallel_calls=6" in faster_input(figures)) == advised
 
 
+@pytest.mark.parametrize(
+    ("stage", "method"),
+    [
+        ("Map(decode)", "map(...,"),
+        ("FlatMap", "interleave(...,"),
+        ("Batch", "batch(...,"),
+        ("Filter", ""),
+        ("ShuffleAndRepeat", ""),
+    ],
+)
+def test_parallel_calls_are_advised_to_stages_that_take_them(stage: str, method: str) -> None:
+    figures = {"prefetches": True, "bottleneck": {"stage": stage, "parallelism": None}}
+    advice = faster_input(figures)
+    assert ("num_parallel_calls" in advice) == bool(method)
+    assert method in advice
+
+
+@pytest.mark.parametrize(
+    ("dataset", "words"),
+    [
+        ("inject/prefetch_MapDataset/_4", "TensorFlow has added a prefetch"),
+        ("PrefetchDataset:4", "The input pipeline prefetches already"),
+        ("inject/io_prefetch_TFRecordDataset/_4", "The input pipeline prefetches already"),
+    ],
+)
+def test_advice_knows_who_has_added_a_prefetch(dataset: str, words: str) -> None:
+    stage = {
+        "kind": "host",
+        "lane": "python",
+        "name": "Iterator::Root::Prefetch",
+        "op": "Iterator::Prefetch",
+        "detail": f"name={dataset} autotune=true",
+        "start_ns": 1_100_000,
+        "duration_ns": 7_000_000,
+    }
+    loop = _own_loop(8_000_000).events
+    columns = {name: [*loop[name].tolist(), one] for name, one in stage.items()}
+    trace = tv.Trace(events.order(events.build(columns | {"step": [*loop["step"].tolist(), -1]}))[0])
+    assert trace.findings["advice"][0].startswith(words)
+
+
+def test_calls_of_map_and_batch_run_in_parallel() -> None:
+    row = {"start_ns": [0], "duration_ns": [1], "kind": ["host"], "op": ["Iterator::MapAndBatch"]}
+    assert recorded(tv.Trace(events.build(row)))["parallel"]
+
+
+@pytest.mark.parametrize(("each", "remade"), [(1, True), (2, True), (3, False)])
+def test_iterators_made_for_a_batch_each_are_advised_against(each: int, *, remade: bool) -> None:
+    ops = ["MakeIterator", *["IteratorGetNext"] * each] * 3
+    start = [10_000 * at for at in range(len(ops))]
+    trace = tv.Trace(
+        events.build({"start_ns": start, "duration_ns": start, "kind": ["op"] * len(ops), "op": ops})
+    )
+    advice = faster_input(recorded(trace) | {"needed": 4})
+    assert ("Make the iterator once" in advice) == remade
+    assert ("num_parallel_calls=4" in advice) == (not remade)
+    keras = faster_input(recorded(trace) | {"program": "keras"})
+    assert ("Call fit(), evaluate() or predict() once" in keras) == remade
+
+
 def test_what_only_the_first_step_waits_for_is_told_of_it() -> None:
     first = (
         findings(_input_trace([8_000_000, 1000, 1000], 20_000_000)).set_index("id").loc["input_bound.first"]

@@ -16,7 +16,12 @@ from tfvis_nb.analysis.findings.finding import (
     overlaps,
     step_times,
 )
-from tfvis_nb.analysis.findings.input_bound import slowest_stage, stage_sentence
+from tfvis_nb.analysis.findings.input_bound import (
+    limiting_stage,
+    slowest_stage,
+    stage_clause,
+    stage_sentence,
+)
 from tfvis_nb.analysis.findings.program import faster_input, recorded
 from tfvis_nb.analysis.findings.rule import NOT_KNOWN, Figures, Measurement, Rule, Texts, Threshold, beyond
 from tfvis_nb.analysis.findings.slow_steps import period_of
@@ -97,7 +102,7 @@ def _find(trace: Trace) -> list[Finding]:
         **recorded(trace),
     }
     waits = _waits_for_input(figures)
-    figures["slowest_stage"] = slowest_stage(trace, None, outside=True) if waits else None
+    figures |= _slow_input(trace) if waits else {}
     events = longest_events(trace, loose)
     lost = figures["input_ns"] if waits else outside.outside_ns
     level = PROBLEM if waits else OBSERVATION
@@ -147,7 +152,7 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
         **program,
     }
     waits = _waits_for_input(figures)
-    figures["slowest_stage"] = slowest_stage(trace, None, outside=True) if waits else None
+    figures |= _slow_input(trace) if waits else {}
     lost = input_ns if waits else between_ns
     figures["gain"] = lost / loop_ns
     events = longest_events(trace, loose)
@@ -155,6 +160,13 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     is_long = period or np.median(length) >= CALL_NS.value or figures["program"] == "keras"
     level = PROBLEM if waits or (is_long and _has_reason(trace, figures)) else OBSERVATION
     return Finding("between_steps", NOT_KNOWN, figures, NO_STEP, first, last, events, level, lost)
+
+
+def _slow_input(trace: Trace) -> dict[str, Any]:
+    return {
+        "slowest_stage": slowest_stage(trace, None, outside=True),
+        "bottleneck": limiting_stage(trace, None),
+    }
 
 
 def _calling_steps(trace: Trace, function: str) -> pd.DataFrame:
@@ -280,10 +292,7 @@ def _word_loop(figures: Figures) -> Texts:
     if figures.get("kind"):
         how += " Steps that the callback runs are part of that."
     if _waits_for_input(figures):
-        share = format_percent(figures["input_ns"] / figures["run_ns"])
-        text += f" {format_duration(figures['input_ns'])} of it, {share} of the run, is waiting for input."
-        how += stage_sentence(figures.get("slowest_stage"), figures["input_ns"])
-        return Texts("The run waits for input outside the steps", text, faster_input(figures), how)
+        return _word_input(text, figures, how)
     if figures["line"]:
         text = f"{text[:-1]}; {sampled_clause(figures)}."
     elif _is_long(figures):
@@ -311,6 +320,15 @@ def _word_loop(figures: Figures) -> Texts:
     return Texts(_loop_title(figures), text, advice, how)
 
 
+def _word_input(text: str, figures: Figures, how: str = "") -> Texts:
+    waits, stage = figures["input_ns"], figures.get("slowest_stage")
+    share = format_percent(waits / figures["run_ns"])
+    text += f" {format_duration(waits)} of it, {share} of the run, is waiting for input"
+    text += f"{stage_clause(stage, waits)}."
+    how = f"{how}{stage_sentence(stage, waits)}".strip()
+    return Texts("The run waits for input outside the steps", text, faster_input(figures), how)
+
+
 def _steps(figures: Figures) -> str:
     return f"{figures.get('kind', '')} steps".lstrip()
 
@@ -330,10 +348,7 @@ def _word_run(figures: Figures) -> Texts:
     longest = max(_STRETCHES, key=lambda name: figures[name])
     op, how = figures["op"], ""
     if _waits_for_input(figures):
-        share = format_percent(figures["input_ns"] / figures["run_ns"])
-        text += f" {format_duration(figures['input_ns'])} of it, {share} of the run, is waiting for input."
-        how = stage_sentence(figures.get("slowest_stage"), figures["input_ns"]).strip()
-        return Texts("The run waits for input outside the steps", text, faster_input(figures), how)
+        return _word_input(text, figures)
     if figures["program"] == "session" and longest == "between_ns":
         how = "Tracing each run takes part of this time."
     if op is None:

@@ -85,7 +85,7 @@ def _find(trace: Trace) -> list[Finding]:
         "explained_by": ["shuffle buffer"] if filling else [],
         "slowest_stage": slowest,
         "needed": _needed(trace, spent.task, slowest),
-        "bottleneck": _bottleneck(trace, spent.task),
+        "bottleneck": limiting_stage(trace, spent.task),
         "buffer": _buffer(trace, spent.task),
         **recorded(trace),
     }
@@ -161,16 +161,16 @@ def _needed(trace: Trace, task: str, slowest: Figures | None) -> int | None:
     return None if slowest is None or working <= 0 else -(-slowest["self_ns"] // working)
 
 
-def _bottleneck(trace: Trace, task: str) -> dict[str, Any] | None:
+def limiting_stage(trace: Trace, task: str | None) -> dict[str, Any] | None:
     """Return the stage that limits the pipeline, and its time per element; None if there is none.
 
-    If there are several pipelines, the program waits longest for this one.
+    If there are several pipelines, the program waits longest for this one. Without a task those of all count.
     """
     stages = input_pipeline(trace)
-    own = stages[(stages["task"].astype(str) == task) & stages["bottleneck"]]
-    if own.empty:
+    here = stages["bottleneck"] & ((stages["task"].astype(str) == task) | (task is None))
+    if not here.any():
         return None
-    most = own.sort_values("wait_ns", kind="stable").iloc[-1]
+    most = stages[here].sort_values("wait_ns", kind="stable").iloc[-1]
     parallelism = most["parallelism"]
     return {
         "stage": stage_label(str(most["stage"]), str(most["dataset"])),

@@ -21,10 +21,28 @@ _DYNAMIC = re.compile(
 """Ops whose output shapes depend on the data: XLA compiles for fixed ones."""
 _PREFETCH = re.compile(r"Iterator::(?:Root::)?(?:Model::)?Prefetch")
 _PIPELINE = re.compile(r"Iterator::")
-_PARALLEL = re.compile(r"Iterator::(?:.*::)?Parallel")
+_PARALLEL = re.compile(r"Iterator::(?:.*::)?(?:Parallel|MapAndBatch)")
+_INJECTED = "name=inject/prefetch_"
+"""In the details of a Prefetch that TensorFlow has put at the end of a pipeline (since 2.8)."""
+_MAKE, _GET = re.compile(r"MakeIterator$"), re.compile(r"IteratorGetNext(?:Sync|AsOptional)?$")
+_REMADE = 3
+"""Fewer iterators may be one each of training, evaluation and prediction."""
 _CACHE = re.compile(r"Iterator::(?:.*::)?(?:Memory|File)?Cache")
 PYTHON_OPS = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
 """Op types that call Python."""
+_PARALLEL_CALLS = {
+    "map": ("Map", "ParallelMap", "MapAndBatch"),
+    "interleave": (
+        "FlatMap",
+        "Interleave",
+        "ParallelInterleave",
+        "TFRecord",
+        "TextLine",
+        "FixedLengthRecord",
+    ),
+    "batch": ("Batch", "ParallelBatch"),
+}
+"""Methods of a dataset that take num_parallel_calls, and the stages that get faster by it."""
 _MOST_NAMED = 3
 _SAMPLE = 1000
 
@@ -51,12 +69,22 @@ _LOWER = {
 }
 """How to compute with fewer bits, by kind of program."""
 
+_ONE_ITERATOR = {
+    "": "Make the iterator once, batches = iter(dataset) before the loop, and call next(batches) in it: each"
+    " new iterator starts the input pipeline, with its buffers, anew.",
+    "keras": "Call fit(), evaluate() or predict() once for many batches: each call makes an iterator, which"
+    " starts the input pipeline, with its buffers, anew. For one batch, call train_on_batch() or the model.",
+}
+"""What to do about iterators that are made for one batch each, by kind of program."""
+
 
 def recorded(trace: Trace) -> dict[str, Any]:
     """Return figures of the recorded program: its kind, its ops of dynamic shape, and its input pipeline.
 
     ``program`` is a key of `_FEWER`, ``dynamic_ops`` the op types. ``prefetches``, ``caches`` and
     ``parallel`` state whether the pipeline prefetches, caches and has parallel calls; None if not recorded.
+    ``injected`` states whether TensorFlow itself has added the prefetch, ``remade`` whether iterators are
+    made for one or two elements each.
     """
     events = trace.events
     op = events["op"]
@@ -68,7 +96,20 @@ def recorded(trace: Trace) -> dict[str, Any]:
         "program": _program(trace),
         "dynamic_ops": dynamic[:_MOST_NAMED],
         **{name: _any(trace, pattern) if pipeline else None for name, pattern in stages.items()},
+        "injected": pipeline and _is_injected(trace),
+        "remade": _is_remade(trace),
     }
+
+
+def _is_injected(trace: Trace) -> bool:
+    details = trace.events["detail"][beginning(trace.events["op"], _PREFETCH)]
+    return bool(details.str.contains(_INJECTED, regex=False).any())
+
+
+def _is_remade(trace: Trace) -> bool:
+    ops = is_kind(trace.events, "op")
+    made, taken = (int((ops & beginning(trace.events["op"], one)).sum()) for one in (_MAKE, _GET))
+    return made >= _REMADE and taken <= 2 * made
 
 
 def _any(trace: Trace, pattern: re.Pattern[str]) -> bool:
@@ -101,22 +142,36 @@ def fewer_launches(figures: Mapping[str, Any]) -> str:
 
 def faster_input(figures: Mapping[str, Any]) -> str:
     """Advise how to speed up the input pipeline; with a number of parallel calls if known."""
+    if figures.get("remade"):
+        return _ONE_ITERATOR["keras" if figures["program"] == "keras" else ""]
     prefetch = {
         True: "The input pipeline prefetches already, so make its slowest stage faster: ",
         False: "End the input pipeline with dataset.prefetch(tf.data.AUTOTUNE); if it is still too slow, ",
         None: "Check that the input pipeline ends with dataset.prefetch(tf.data.AUTOTUNE); if it does, ",
     }[figures["prefetches"]]
-    calls = figures.get("needed") or 0
-    slowest, bottleneck = (figures.get(name) or {} for name in ("slowest_stage", "bottleneck"))
-    parallel = (bottleneck.get("parallelism") or 0) > 1 if bottleneck else figures.get("parallel")
+    if figures.get("injected"):
+        prefetch = "TensorFlow has added a prefetch to the input pipeline, so make its slowest stage faster: "
     ways = ["cut per-element cost"]
     if not figures.get("caches"):
         ways.insert(0, "cache() data that is read again")
-    if str(slowest.get("op")) in PYTHON_OPS:
+    method = _parallel_method(figures)
+    if str((figures.get("slowest_stage") or {}).get("op")) in PYTHON_OPS:
         ways.insert(0, "replace Python, which runs on one thread at a time, with TensorFlow ops")
-    elif not parallel:
-        ways.insert(0, f"use map(..., num_parallel_calls={calls if calls > 1 else 'tf.data.AUTOTUNE'})")
+    elif method:
+        calls = figures.get("needed") or 0
+        ways.insert(0, f"use {method}(..., num_parallel_calls={calls if calls > 1 else 'tf.data.AUTOTUNE'})")
     return f"{prefetch}{', '.join(ways[:-1])}{', or ' if len(ways) > 1 else ''}{ways[-1]}."
+
+
+def _parallel_method(figures: Mapping[str, Any]) -> str:
+    """Return the method that could call the slowest stage in parallel; empty if it does, or none can."""
+    bottleneck = figures.get("bottleneck") or {}
+    kind = bottleneck.get("stage", "Map").partition("(")[0]
+    if not bottleneck or kind == "Prefetch":  # the stages below are not recorded
+        return "" if figures.get("parallel") else "map"
+    if (bottleneck.get("parallelism") or 0) > 1:
+        return ""
+    return next((method for method, kinds in _PARALLEL_CALLS.items() if kind in kinds), "")
 
 
 def less_host_work(figures: Mapping[str, Any]) -> str:
