@@ -62,6 +62,18 @@ def test_a_comparison_opens_on_all_of_both(exported: OpenExported, tmp_path: Pat
     assert (start <= 0, end >= 1300) == (True, True)
 
 
+@pytest.mark.parametrize("width", [1280, 848])
+def test_headlines_of_both_sides_are_whole(shown: Both, width: int) -> None:
+    shown.page.set_viewport_size({"width": width, "height": 900})
+    for side in (shown.a, shown.b):
+        sentence = side.timeline.root.get_by_text("of step time")
+        expect(sentence).to_be_visible()
+        shown.page.wait_for_function(
+            "line => line.scrollWidth <= line.clientWidth && line.scrollHeight <= line.clientHeight",
+            arg=sentence.element_handle(),
+        )
+
+
 @pytest.mark.thorough
 def test_both_share_what_stands_around_them_and_all_is_in_sight(shown: Both) -> None:
     headline, *_ = tfvis_nb.show_comparison(OLD, NEW).headline.split(". ")

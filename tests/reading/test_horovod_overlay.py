@@ -143,7 +143,7 @@ def test_each_op_leads_to_what_horovod_did(trace: tv.Trace) -> None:
 @pytest.mark.parametrize("rank", [0, 1])
 def test_one_rank_alone(rank: int) -> None:
     trace = tv.read_trace([TIMELINE, FILES[rank]])
-    assert trace.title == f"2 traces: {FILES[rank].name}"
+    assert trace.title == f"2 traces: horovod_{{rank{rank}_step3.pb,timeline.json}}.xz"
     assert set(of_horovod(trace)["task"]) == {RANKS[0]}
     assert set(of_ranks(trace)["task"]) == {RANKS[rank]}
     assert same_rows(

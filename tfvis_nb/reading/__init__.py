@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import string
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -174,7 +175,8 @@ def _source_label(source: Any, titles: list[str]) -> str:
 def _title(source: Any, titles: list[str]) -> str:
     """Return the title of a trace of files, if the caller gives none."""
     first, *others = titles
-    if not others or not first:
+    names = [*dict.fromkeys(filter(None, titles))]
+    if not others or not names:
         return first
     if isinstance(source, (str, os.PathLike)):
         path = Path(os.fspath(source)).expanduser()
@@ -182,8 +184,25 @@ def _title(source: Any, titles: list[str]) -> str:
         if path.is_file():
             return path.name
         if path.is_dir():
-            first = path.resolve().name
-    return f"{len(titles)} traces: {first}"
+            return f"{len(titles)} traces: {path.resolve().name}"
+    return f"{len(titles)} traces: {_in_braces(names)}"
+
+
+def _in_braces(names: list[str]) -> str:
+    """Return names as a shell abbreviates them: ``worker{0,1}.pb``, or ``step{1,…,20}.pb`` for more than three.
+
+    >>> _in_braces(["step1.pb", "step12.pb"])
+    'step{1,12}.pb'
+    """
+    if len(names) == 1:
+        return names[0]
+    # A number stays in one piece.
+    start = os.path.commonprefix(names).rstrip(string.digits)
+    end = os.path.commonprefix([name[len(start) :][::-1] for name in names])[::-1].lstrip(string.digits)
+    parts = [name[len(start) : len(name) - len(end)] for name in names]
+    if len(parts) > 3:
+        parts[1:-1] = ["…"]
+    return f"{start}{{{','.join(parts)}}}{end}"
 
 
 def _runs_merged(read: list[RecordedStep | RecordedHost | Trace]) -> list[RecordedStep | Trace]:

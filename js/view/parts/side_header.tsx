@@ -10,11 +10,7 @@ export function SideHeader({ store }: { store: Store }) {
   return (
     <div class="toolbar side">
       <ShownTrace store={store} />
-      {sentence && (
-        <span class="sentence" title={sentence}>
-          {sentence}
-        </span>
-      )}
+      {sentence && <span class="sentence">{sentence}</span>}
     </div>
   );
 }
