@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import string
 from collections.abc import Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -189,7 +190,7 @@ def _title(source: Any, titles: list[str]) -> str:
 
 
 def _in_braces(names: list[str]) -> str:
-    """Return names as a shell abbreviates them: ``worker{0,1}.pb``, or ``step{1,…,20}.pb`` for more than three.
+    """Return names as a shell abbreviates them: ``worker{0,1}.pb``, or ``step{1,…,20}.pb`` if they are many.
 
     >>> _in_braces(["step1.pb", "step12.pb"])
     'step{1,12}.pb'
@@ -197,12 +198,17 @@ def _in_braces(names: list[str]) -> str:
     if len(names) == 1:
         return names[0]
     # A number stays in one piece.
-    start = os.path.commonprefix(names).rstrip(string.digits)
-    end = os.path.commonprefix([name[len(start) :][::-1] for name in names])[::-1].lstrip(string.digits)
+    start = _shared_start(names).rstrip(string.digits)
+    end = _shared_start([name[len(start) :][::-1] for name in names])[::-1].lstrip(string.digits)
     parts = [name[len(start) : len(name) - len(end)] for name in names]
     if len(parts) > 3:
         parts[1:-1] = ["…"]
     return f"{start}{{{','.join(parts)}}}{end}"
+
+
+def _shared_start(texts: list[str]) -> str:
+    alike = takewhile(lambda letters: len({*letters}) == 1, zip(*texts, strict=False))
+    return "".join(letters[0] for letters in alike)
 
 
 def _runs_merged(read: list[RecordedStep | RecordedHost | Trace]) -> list[RecordedStep | Trace]:
