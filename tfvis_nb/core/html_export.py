@@ -1,5 +1,6 @@
 """`to_html` for traces and widgets."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Unpack, overload
@@ -25,9 +26,9 @@ def check_page_name(path: str | Path) -> None:
 class HtmlExport:
     """Base of objects that can be written as one HTML file."""
 
+    @abstractmethod
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""
-        raise NotImplementedError
 
     @overload
     def to_html(self, path: None = None, title: str | None = None, **options: Unpack[HtmlOptions]) -> str: ...

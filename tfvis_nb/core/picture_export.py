@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Unpack, overload
 
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 class PictureExport:
     """Base of objects that can be drawn as a picture for a paper or a slide."""
 
+    @abstractmethod
     def _picture(self, **options: Unpack[PictureOptions]) -> Picture:
         """Return the picture that `to_svg` writes."""
-        raise NotImplementedError
 
     @overload
     def to_svg(self, path: None = None, **options: Unpack[PictureOptions]) -> str: ...

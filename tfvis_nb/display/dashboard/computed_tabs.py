@@ -2,6 +2,7 @@
 
 import json
 import threading
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
@@ -150,13 +151,13 @@ class ComputedTabs(anywidget.AnyWidget):
     def _patience_s(self) -> float:
         return PATIENCE_S
 
+    @abstractmethod
     def _compute(self, title: str) -> dict[str, Any]:
         """Return the content of a part of a tab."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _parts_there(self) -> list[tuple[str, str]]:
         """Return the titles of tab and part for each part that there is."""
-        raise NotImplementedError
 
     def _push(self) -> None:
         """Compute the parts one after the other."""

@@ -1,5 +1,6 @@
 """Base of timelines in a notebook: bytes to draw, options, a selection, and answers to the front end."""
 
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Protocol, Unpack, overload
@@ -72,21 +73,21 @@ class TimelineView(HtmlExport, StoredWidget):
         self.on_msg(self._answer)
 
     @property
+    @abstractmethod
     def selection(self) -> pd.DataFrame:
         """The selected rows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _selection_of(self, value: Any) -> dict[str, Any] | None:
         """Convert a selection of the user for the front end."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _checked(self, selection: Any) -> dict[str, Any] | None:
         """Return a selection of the front end; ValueError if it does not fit this timeline."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _exported(self, form: Any) -> tuple[str, str]:
         """Return the name and the text of an exported file."""
-        raise NotImplementedError
 
     @overload
     def to_html(
