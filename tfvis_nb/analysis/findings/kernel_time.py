@@ -1,14 +1,19 @@
-"""The GPU that spends the largest share of steps in certain kernels, while nothing else runs on it."""
+"""Rules on the GPU that spends the largest share of steps in certain kernels while nothing else runs."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.findings.finding import Finding, step_range, step_times
+from tfvis_nb.analysis.findings.program import recorded
+from tfvis_nb.analysis.findings.rule import Figures, Measurement, Rule, Texts, Threshold
+from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
 from tfvis_nb.core.intervals import priority_union
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.texts import Text
 
 _MOST_NAMED = 3
 _CHOSEN, _OTHER = 1, 2
@@ -51,10 +56,37 @@ def kernel_time(trace: Trace, runs: pd.DataFrame, chosen: np.ndarray) -> dict[st
     }
 
 
-def kernel_finding(trace: Trace, key: str, runs: pd.DataFrame, figures: dict[str, Any]) -> Finding:
+def kernel_rule(
+    key: str,
+    share: Threshold,
+    measured: Callable[[Trace], dict[str, Any] | None],
+    unknown: Callable[[pd.DataFrame], Text | None],
+    word: Callable[[str, Figures], Texts],
+    summarise: Callable[[Figures], str],
+    subject: str,
+) -> Rule:
+    """Return the rule on kernels whose figures `measured` returns: those of `kernel_time`, or with more.
+
+    `unknown` returns why `kernel_runs` lack what it needs, or None; the others are those of `Rule`.
+    """
+
+    def find(trace: Trace) -> list[Finding]:
+        figures = measured(trace)
+        if figures is None or figures["share"] < share.value:
+            return []
+        return [_finding(trace, key, figures | recorded(trace))]
+
+    def measure(trace: Trace) -> Measurement:
+        if (reason := unknown(kernel_runs(trace))) is not None:
+            return Measurement.unknown(share, reason)
+        return Measurement.of(share, (measured(trace) or {"share": 0.0})["share"])
+
+    return Rule(key.replace("_", " "), {"SHARE": share}, find, word, measure, summarise, subject)
+
+
+def _finding(trace: Trace, key: str, figures: dict[str, Any]) -> Finding:
     """Return a finding whose evidence is the runs of `kernel_time`, in the step with most of them."""
-    figures = dict(figures)
-    events = runs["event"].to_numpy()[figures.pop("rows")]
+    events = kernel_runs(trace)["event"].to_numpy()[figures.pop("rows")]
     steps, number = np.unique(trace.events["step"].to_numpy()[events], return_inverse=True)
     spent = np.bincount(number, weights=trace.events["duration_ns"].to_numpy()[events])
     step = int(steps[spent.argmax()])

@@ -3,21 +3,12 @@
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from tfvis_nb.analysis.findings.finding import Finding
-from tfvis_nb.analysis.findings.kernel_time import kernel_finding, kernel_time
+from tfvis_nb.analysis.findings.kernel_time import kernel_rule, kernel_time
 from tfvis_nb.analysis.findings.launch_bound import device_name
-from tfvis_nb.analysis.findings.program import larger_kernels, recorded
-from tfvis_nb.analysis.findings.rule import (
-    Figures,
-    Measurement,
-    Rule,
-    Texts,
-    Threshold,
-    beyond,
-    listed,
-    step_time,
-)
+from tfvis_nb.analysis.findings.program import larger_kernels
+from tfvis_nb.analysis.findings.rule import Figures, Texts, Threshold, beyond, listed, step_time
 from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.format import format_percent
@@ -54,13 +45,6 @@ def _measured(trace: Trace) -> dict[str, Any] | None:
     }
 
 
-def _find(trace: Trace) -> list[Finding]:
-    figures = _measured(trace)
-    if figures is None or figures["share"] < SHARE.value:
-        return []
-    return [kernel_finding(trace, "small_kernels", kernel_runs(trace), figures | recorded(trace))]
-
-
 def _word(_key: str, figures: Figures) -> Texts:
     name = device_name(figures["task"], figures["device"])
     ops = listed(figures["ops"], figures["op_types"])
@@ -73,20 +57,16 @@ def _word(_key: str, figures: Figures) -> Texts:
     )
 
 
-def _measure(trace: Trace) -> Measurement:
-    runs = kernel_runs(trace)
-    if not ((runs["blocks"] > 0) & (runs["cores"] > 0)).any():
-        reason = Text("no_kernels") if runs.empty else Text("no_grids")
-        return Measurement.unknown(SHARE, reason)
-    found = _measured(trace)
-    share = found["share"] if found else 0.0
-    return Measurement.of(SHARE, share)
+def _unknown(runs: pd.DataFrame) -> Text | None:
+    if ((runs["blocks"] > 0) & (runs["cores"] > 0)).any():
+        return None
+    return Text("no_kernels") if runs.empty else Text("no_grids")
 
 
 def _summarise(figures: Figures) -> str:
     return f"Kernels with fewer blocks than the GPU has SMs lose {step_time(figures)}{beyond(figures)}."
 
 
-RULE = Rule(
-    "small kernels", {"SHARE": SHARE}, _find, _word, _measure, _summarise, "Kernels too small for the GPU are"
+RULE = kernel_rule(
+    "small_kernels", SHARE, _measured, _unknown, _word, _summarise, "Kernels too small for the GPU are"
 )

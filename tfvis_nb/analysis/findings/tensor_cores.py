@@ -4,20 +4,10 @@ from typing import Any
 
 import pandas as pd
 
-from tfvis_nb.analysis.findings.finding import Finding
-from tfvis_nb.analysis.findings.kernel_time import kernel_finding, kernel_time
+from tfvis_nb.analysis.findings.kernel_time import kernel_rule, kernel_time
 from tfvis_nb.analysis.findings.launch_bound import device_name
-from tfvis_nb.analysis.findings.program import lower_precision, recorded
-from tfvis_nb.analysis.findings.rule import (
-    Figures,
-    Measurement,
-    Rule,
-    Texts,
-    Threshold,
-    beyond,
-    listed,
-    step_time,
-)
+from tfvis_nb.analysis.findings.program import lower_precision
+from tfvis_nb.analysis.findings.rule import Figures, Texts, Threshold, beyond, listed, step_time
 from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
 from tfvis_nb.analysis.hardware.tensor_cores import has_tensor_cores
 from tfvis_nb.core.per_trace import per_trace
@@ -43,13 +33,6 @@ def _on_capable(runs: pd.DataFrame) -> pd.Series:
     return runs["capability"].isin(list(filter(has_tensor_cores, runs["capability"].unique())))
 
 
-def _find(trace: Trace) -> list[Finding]:
-    figures = _measured(trace)
-    if figures is None or figures["share"] < SHARE.value:
-        return []
-    return [kernel_finding(trace, "tensor_cores", kernel_runs(trace), figures | recorded(trace))]
-
-
 def _word(_key: str, figures: Figures) -> Texts:
     name = device_name(figures["task"], figures["device"])
     ops = listed(figures["ops"], figures["op_types"])
@@ -61,14 +44,10 @@ def _word(_key: str, figures: Figures) -> Texts:
     )
 
 
-def _measure(trace: Trace) -> Measurement:
-    runs = kernel_runs(trace)
-    if not _on_capable(runs).any():
-        reason = Text("no_kernels") if runs.empty else Text("no_tensor_cores")
-        return Measurement.unknown(SHARE, reason)
-    found = _measured(trace)
-    share = found["share"] if found else 0.0
-    return Measurement.of(SHARE, share)
+def _unknown(runs: pd.DataFrame) -> Text | None:
+    if _on_capable(runs).any():
+        return None
+    return Text("no_kernels") if runs.empty else Text("no_tensor_cores")
 
 
 def _summarise(figures: Figures) -> str:
@@ -78,6 +57,6 @@ def _summarise(figures: Figures) -> str:
     )
 
 
-RULE = Rule(
-    "tensor cores", {"SHARE": SHARE}, _find, _word, _measure, _summarise, "Kernels without Tensor Cores are"
+RULE = kernel_rule(
+    "tensor_cores", SHARE, _measured, _unknown, _word, _summarise, "Kernels without Tensor Cores are"
 )
