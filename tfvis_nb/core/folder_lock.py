@@ -1,4 +1,4 @@
-"""A lock on a folder that one process at a time holds while it changes files there."""
+"""Locks on open files and folders, which the kernel releases when their process ends for any reason."""
 
 import time
 
@@ -6,19 +6,25 @@ PATIENCE_S = 5.0
 """How long to wait for others, which take milliseconds each, before continuing without the lock."""
 
 
-def lock_folder(folder: int) -> bool:
-    """Lock an open folder until it is closed; False if others hold it or the file system has no locks."""
-    import fcntl
+def try_lock(file: int, *, shared: bool = False) -> bool | None:
+    """Lock an open file or folder until it is closed; False if others hold it, None if there are no locks.
 
+    It needs no write permission, which read-only file systems never grant, and makes no file.
+    """
+    try:
+        import fcntl
+
+        fcntl.flock(file, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except (ImportError, OSError):  # Windows, or a file system without locks
+        return None
+    return True
+
+
+def lock_folder(folder: int) -> bool:
+    """Lock an open folder that processes hold while they change files there; False if that fails."""
     until = time.monotonic() + PATIENCE_S
-    while True:
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                return False
-            time.sleep(0.005)
-        except OSError:  # a file system without locks
-            return False
-        else:
-            return True
+    while (locked := try_lock(folder)) is False and time.monotonic() <= until:
+        time.sleep(0.005)
+    return bool(locked)

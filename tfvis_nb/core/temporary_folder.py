@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import shutil
 import stat
@@ -10,6 +9,8 @@ import tempfile
 import weakref
 from pathlib import Path
 from typing import Self
+
+from tfvis_nb.core.folder_lock import try_lock
 
 PREFIX = "tfvis-nb-held-"
 """How the names of such folders start."""
@@ -68,16 +69,13 @@ def _remove(path: Path, lock: int | None) -> None:
 
 def _locked(path: Path) -> int | None:
     """Lock a folder and return its descriptor; None if another process holds it or there are no locks."""
-    with contextlib.suppress(ImportError, OSError):  # Windows, or a file system without locks
-        import fcntl
-
+    try:
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            os.close(folder)
-            raise
+    except (AttributeError, OSError):  # Windows has no such flags
+        return None
+    if try_lock(folder):
         return folder
+    os.close(folder)
     return None
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.core.folder_lock import try_lock
 from tfvis_nb.core.output_path import UNFINISHED, whole
 from tfvis_nb.core.plain_files import is_plain, read_plain
 from tfvis_nb.dataset import manifest
@@ -210,13 +211,7 @@ def _bar(count: int, progress: bool | None) -> Iterator[Callable[[], Any]]:
 @contextlib.contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """Lock a dataset against other ingests; BlockingIOError if one is running."""
-    import fcntl
-
     with (folder / FORMAT).open("rb") as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise BlockingIOError(Text("dataset_busy", path=str(folder))) from None
-        except OSError:
-            pass  # a file system without locks
+        if try_lock(file.fileno()) is False:
+            raise BlockingIOError(Text("dataset_busy", path=str(folder)))
         yield

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
+from tfvis_nb.core.folder_lock import try_lock
 from tfvis_nb.session.file.companions import open_plain, read_plain
 from tfvis_nb.texts import Text
 
@@ -188,24 +189,14 @@ def abandoned(path: Path) -> Iterator[bool | None]:
 
     None if unknown: the ledger does not exist or cannot be opened.
     """
-    import fcntl
-
     try:
-        # A lock needs no write permission, which a read-only file system never grants.
         file = open_plain(path)
     except OSError:
         yield None
         return
     try:
-        try:
-            # The kernel unlocks it when the process ends for any reason. Shared, because to others that look
-            # at the same time, this process would seem to record.
-            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
-            gone: bool | None = path.exists()
-        except BlockingIOError:
-            gone = False
-        except OSError:
-            gone = None
-        yield gone
+        # Shared, because to others that look at the same time, this process would seem to record.
+        locked = try_lock(file, shared=True)
+        yield path.exists() if locked else locked
     finally:
         os.close(file)
