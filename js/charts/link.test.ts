@@ -45,7 +45,7 @@ function linked(unit = MS, columns = {}) {
   const { signal } = new AbortController();
   const id = `chart ${count++}`;
   const heard: LinkMessage[] = [];
-  const publish = joinLink(id, (told) => heard.push(told), signal);
+  const publish = joinLink(id, (message) => heard.push(message), signal);
   const shown = vi.fn();
   const link = new ChartLink(figure as unknown as BokehModel, id, shown, signal);
   return { link, range, selected, inspected, heard, publish, shown };

@@ -3,7 +3,7 @@ import { joinLink, type LinkMessage } from "./channel";
 
 function joined(id: string, signal = new AbortController().signal) {
   const heard: LinkMessage[] = [];
-  return { heard, tell: joinLink(id, (told) => heard.push(told), signal) };
+  return { heard, tell: joinLink(id, (message) => heard.push(message), signal) };
 }
 
 describe("joinLink", () => {

@@ -40,6 +40,8 @@ export interface Step {
   events: number;
   /** How long the busiest accelerator was busy in it (ns), where that is known. */
   device?: number;
+  /** Its kind, such as training or evaluation, from 0; left out if it is 0. */
+  kind?: number;
 }
 
 /** Columns have one item an event; an event's id is its index in them, ordered by start. */

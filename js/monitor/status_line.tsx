@@ -14,7 +14,7 @@ export function StatusLine({ store }: { store: MonitorStore }) {
           {failure}
         </span>
       ) : (
-        <span class="told" role="status">
+        <span class="notice" role="status">
           {store.isWaiting
             ? store.host.patience
             : notice &&

@@ -10,7 +10,7 @@ interface FindingsProps {
   block: FindingsBlock;
   /** Figures of the overview. */
   lines: readonly OverviewLine[];
-  publish: (told: LinkMessage) => void;
+  publish: (message: LinkMessage) => void;
 }
 
 export function Findings({ block, lines, publish }: FindingsProps) {
@@ -45,7 +45,7 @@ export function Findings({ block, lines, publish }: FindingsProps) {
 
 interface ItemProps {
   finding: Finding;
-  publish: (told: LinkMessage) => void;
+  publish: (message: LinkMessage) => void;
 }
 
 function Item({ finding, publish }: ItemProps) {

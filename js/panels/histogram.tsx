@@ -16,7 +16,7 @@ interface HistogramProps {
   name: string;
   /** Whether the Tab key stops here: in one row of a table. */
   isStop: boolean;
-  publish: (told: LinkMessage) => void;
+  publish: (message: LinkMessage) => void;
 }
 
 /** One control, as single bars are too small to be one each: arrow keys choose a bar, Enter and a click select. */

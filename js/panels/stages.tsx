@@ -13,7 +13,7 @@ const MOST_INDENTS = 16;
 
 interface StagesProps {
   block: StagesBlock;
-  publish: (told: LinkMessage) => void;
+  publish: (message: LinkMessage) => void;
 }
 
 export function Stages({ block, publish }: StagesProps) {

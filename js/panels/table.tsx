@@ -26,7 +26,7 @@ interface TableProps {
   step: number | null;
   /** The range selected there. */
   inRange: RangeFigures | null;
-  publish: (told: LinkMessage) => void;
+  publish: (message: LinkMessage) => void;
 }
 
 export function TableOf({ block: given, step, inRange, publish }: TableProps) {

@@ -30,7 +30,7 @@ export interface Shown {
 interface PanelsProps {
   host: PanelsHost;
   /** Sends a message to the timeline. */
-  publish: (told: LinkMessage) => void;
+  publish: (message: LinkMessage) => void;
   signal: AbortSignal;
   shown: Shown;
 }
@@ -175,7 +175,7 @@ interface TabProps {
   inRange: Shown["inRange"];
   /** The events selected in the timeline. */
   events: readonly number[];
-  publish: (told: LinkMessage) => void;
+  publish: (message: LinkMessage) => void;
 }
 
 function Tab({ host, title, isShown, step, inRange, events, publish }: TabProps) {

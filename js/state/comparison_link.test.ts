@@ -70,7 +70,7 @@ function pair() {
   const b = timeline(id, 1, "start");
   settle();
   const heard: LinkMessage[] = [];
-  const publish = joinLink(id, (told) => heard.push(told), new AbortController().signal);
+  const publish = joinLink(id, (message) => heard.push(message), new AbortController().signal);
   return { a, b, heard, publish };
 }
 

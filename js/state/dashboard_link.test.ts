@@ -53,7 +53,7 @@ function linked(made: Parameters<typeof makeDrawn>[0] = TWO) {
   const heard: LinkMessage[] = [];
   const actions = new Actions(store, NOWHERE);
   new DashboardLink(store, actions, id);
-  const publish = joinLink(id, (told) => heard.push(told), signal);
+  const publish = joinLink(id, (message) => heard.push(message), signal);
   frame();
   const first = heard.splice(0);
   return { store, heard, publish, first };

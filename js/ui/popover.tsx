@@ -38,7 +38,7 @@ export function Popover({
   const openings = useRef(0);
   /** What had the focus when it opened: the button, or where a key was pressed that opens it. */
   const before = useRef<Element | null>(null);
-  /** A number of its own for each time it is open: whoever opens it again at once is never told that it closed. */
+  /** A number of its own for each time it is open: whoever opens it again at once is not informed that it closed. */
   const [opening, setOpening] = useState(0);
   const isOpen = opening > 0;
   const close = () => box.current?.hidePopover();

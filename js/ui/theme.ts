@@ -94,12 +94,12 @@ function ofSystem(): Theme {
 
 /** A page that a notebook's file keeps lies in a frame that cannot see the notebook's theme: it asks for it. */
 function askNotebook(changed: () => void, signal: AbortSignal): void {
-  const told = ({ source, data }: MessageEvent) => {
+  const onTheme = ({ source, data }: MessageEvent) => {
     if (source !== parent || (data !== "tfvis-dark" && data !== "tfvis-light")) return;
     document.documentElement.dataset.theme = data.slice("tfvis-".length);
     changed();
   };
-  addEventListener("message", told, { signal });
+  addEventListener("message", onTheme, { signal });
   parent.postMessage("tfvis-theme", "*");
 }
 

@@ -9,12 +9,14 @@ import pytest
 from bokeh.models.annotations import Span
 
 from tests.real_traces import DATA, real_trace
+from tests.wire_reader import read_drawn
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import slow_steps
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.display.tabs import tab
+from tfvis_nb.display.wire.drawn import drawn
 
 SAMPLES = ("cpu_tf215_input.xplane.pb.xz", "gpu_tf221_dist.pb.xz", "gpu_tf221_mlp.pb.xz")
 
@@ -121,6 +123,16 @@ def test_median_step_is_the_same_everywhere(durations: tuple[int, ...], median: 
     lines: Any = trace.charts.steps().select({"type": Span})
     (line,) = lines
     assert line.location == median
+
+
+def test_steps_are_compared_with_their_kind_everywhere() -> None:
+    trace = steps_of(30, 10, 31, 18, 33, 10)
+    trace.step_labels.update({step: f"{'test' if step % 2 else 'train'} {step}" for step in range(6)})
+    table = slow_steps(trace)
+    assert table["slow"].tolist() == [step == 3 for step in range(6)]
+    assert rows(trace, "Steps", "Step by step")["ratio"].tolist() == table["ratio"].tolist()
+    header, _ = read_drawn(drawn(trace))
+    assert [step.get("kind") for step in header["steps"]] == [None, 1] * 3
 
 
 def test_a_step_after_one_set_apart_counts_for_the_median() -> None:

@@ -156,7 +156,7 @@ def test_the_line_of_steps_and_the_legend_are_whole_or_left_out(
 ) -> None:
     trace = steps(((6, 0, 800), (7, 900, 1600), (8, 2600, 800)))
     timeline = exported(trace.to_html(tmp_path / "slow.html", title="a long title of a job")).wait()
-    parts = timeline.root.locator(".step-told > span")
+    parts = timeline.root.locator(".step-summary > span")
     for width, least in ((1400, 2), (700, 2), (400, 1)):
         resize(timeline, width)
         top = parts.first.evaluate(TOP)
@@ -182,12 +182,12 @@ def test_the_line_of_steps_and_the_legend_are_whole_or_left_out(
         (*_, lanes) = root.iter(f"{SVG}svg")
         texts = {element.text: element for element in root.iter(f"{SVG}text")}
         assert {"Steps", "Activity"} <= texts.keys()
-        (told,) = [text for text in texts if text and text.startswith("Slowest")]
-        assert not told.endswith("…")
-        right = float(texts[told].get("x", ""))
-        assert texts[told].get("text-anchor") == "end"
+        (label,) = [text for text in texts if text and text.startswith("Slowest")]
+        assert not label.endswith("…")
+        right = float(texts[label].get("x", ""))
+        assert texts[label].get("text-anchor") == "end"
         assert right == pytest.approx(float(root.get("width", "")) - 12, abs=1)
-        left = right - timeline.page.evaluate(TEXT_WIDTH, [told, texts[told].get("font-size")])
+        left = right - timeline.page.evaluate(TEXT_WIDTH, [label, texts[label].get("font-size")])
         # The ground is drawn first, and the line's name after its bars.
         parts_drawn = list(root.iter())
         drawn = parts_drawn[: parts_drawn.index(texts["Steps"])]

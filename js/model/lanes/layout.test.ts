@@ -76,8 +76,8 @@ describe("arrange", () => {
   });
 
   it("shows the clock of a task once, at the topmost header of its lanes", () => {
-    const told = [WORKER_0, PS, WORKER_1].map((task, place) => ({ task, low: -place, high: place }));
-    const timed = { ...drawn, lanes: withClocks(drawn.lanes, told) };
+    const bounds = [WORKER_0, PS, WORKER_1].map((task, place) => ({ task, low: -place, high: place }));
+    const timed = { ...drawn, lanes: withClocks(drawn.lanes, bounds) };
     const clocks = (options: Partial<ArrangeOptions>) =>
       arranged(options, timed).items.flatMap((item) =>
         item.type === "group" ? `${item.label} ${item.clock?.high ?? "-"}` : [],

@@ -38,10 +38,10 @@ it("counts the events shown", () => {
 
 describe("stepBars", () => {
   it("gives one bar a step, as high as it took long", () => {
-    const { bars, median, slowest } = stepBars(steps(10, 40, 10, 20), 100);
+    const { bars, ratios, slowest } = stepBars(steps(10, 40, 10, 20), 100);
     expect(bars.map((bar) => bar.height)).toEqual([10 / 20, 1, 10 / 20, 1]);
     expect(bars.map((bar) => bar.isSlow)).toEqual([false, true, false, true]);
-    expect(median).toBe(10);
+    expect(ratios).toEqual([1, 4, 1, 2]);
     expect(slowest).toBe(1);
   });
 
@@ -53,9 +53,27 @@ describe("stepBars", () => {
   });
 
   it("leaves a slow first step out of the medians", () => {
-    const { median, busyMedian } = stepBars(worked([28, 20], [12, 6], [10, 4], [11, 5], [13, 7]), 100);
-    expect([median, busyMedian]).toEqual([11, 5]);
-    expect(stepBars(steps(10, 14, 12, 13), 100).median).toBe(12);
+    const { ratios, busyRatios } = stepBars(worked([28, 20], [12, 6], [10, 4], [11, 5], [13, 7]), 100);
+    expect([ratios[0], busyRatios[0]]).toEqual([28 / 11, 20 / 5]);
+    expect(stepBars(steps(10, 14, 12, 13), 100).ratios[0]).toBe(10 / 12);
+  });
+
+  it("compares steps with those of their kind", () => {
+    const all = worked([30, 9], [10, 2], [31, 9], [18, 5], [33, 9], [10, 2]).map((step, place) => ({
+      ...step,
+      kind: place % 2,
+    }));
+    const { bars, ratios, busyRatios, slowest } = stepBars(all, 10);
+    expect(ratios).toEqual([30 / 31, 1, 1, 1.8, 33 / 31, 1]);
+    expect(busyRatios).toEqual([1, 1, 1, 2.5, 1, 1]);
+    expect(bars.map(({ isSlow, isBusy }) => [isSlow, isBusy])).toEqual(
+      [0, 1, 2, 3, 4, 5].map((place) => [place === 3, place === 3]),
+    );
+    expect([slowest, stepBars(all, 1).bars[0].described]).toEqual([3, 3]);
+    // A first step is compared with the others of its kind.
+    const [, ...rest] = all;
+    expect(stepBars([{ ...all[0], end: 47 }, ...rest], 10).isFirstApart).toBe(true);
+    expect(stepBars([{ ...all[0], end: 46 }, ...rest], 10).isFirstApart).toBe(false);
   });
 
   it("describes the longest of the steps that share a bar", () => {
@@ -85,9 +103,9 @@ describe("stepBars", () => {
 
   it("has no bar for events outside steps", () => {
     const [outside, ...rest] = steps(5000, 10, 30, 10);
-    const { bars, slowest, median } = stepBars([{ ...outside, step: -1 }, ...rest], 10);
+    const { bars, slowest, ratios } = stepBars([{ ...outside, step: -1 }, ...rest], 10);
     expect(bars.map((bar) => bar.first)).toEqual([1, 2, 3]);
-    expect([slowest, median]).toEqual([2, 10]);
+    expect([slowest, ratios]).toEqual([2, [0, 1, 3, 1]]);
   });
 
   it("draws steps without length flat", () => {
@@ -95,8 +113,8 @@ describe("stepBars", () => {
   });
 
   it("highlights steps with a device busy longer than usual, by the same ratio as for durations", () => {
-    const { bars, busyMedian } = stepBars(worked([40, 8], [40, 10], [60, 10], [40, 20], [40, 13]), 10);
-    expect(busyMedian).toBe(10);
+    const { bars, busyRatios } = stepBars(worked([40, 8], [40, 10], [60, 10], [40, 20], [40, 13]), 10);
+    expect(busyRatios).toEqual([0.8, 1, 1, 2, 1.3]);
     expect(bars.map((bar) => bar.busy)).toEqual([8, 10, 10, 20, 13].map((busy) => busy / 60));
     expect(bars.map((bar) => bar.isBusy)).toEqual([false, false, false, true, false]);
     expect(bars.map((bar) => bar.isSlow)).toEqual([false, false, true, false, false]);
@@ -124,23 +142,23 @@ describe("stepBars", () => {
   });
 
   it("highlights no device if none was busy in most steps", () => {
-    const { bars, busyMedian } = stepBars(worked([9, 0], [9, 0], [9, 0], [9, 2], [9, 4]), 10);
-    expect(busyMedian).toBe(0);
+    const { bars, busyRatios } = stepBars(worked([9, 0], [9, 0], [9, 0], [9, 2], [9, 4]), 10);
+    expect(busyRatios.some(Boolean)).toBe(false);
     expect(bars.some((bar) => bar.isBusy)).toBe(false);
   });
 
   it("highlights no device if none is known or busy", () => {
     for (const all of [steps(10, 40, 10), worked([10, 0], [40, 0], [10, 0])]) {
-      const { bars, busyMedian } = stepBars(all, 10);
-      expect(busyMedian).toBe(0);
+      const { bars, busyRatios } = stepBars(all, 10);
+      expect(busyRatios.some(Boolean)).toBe(false);
       expect(bars.map(({ busy, isBusy }) => [busy, isBusy])).toEqual([0, 1, 2].map(() => [0, false]));
     }
   });
 
   it("leaves device time outside steps out of the median", () => {
     const [outside, ...rest] = worked([5000, 900], [9, 2], [9, 2], [9, 4]);
-    const { bars, busyMedian } = stepBars([{ ...outside, step: -1 }, ...rest], 10);
-    expect(busyMedian).toBe(2);
+    const { bars, busyRatios } = stepBars([{ ...outside, step: -1 }, ...rest], 10);
+    expect(busyRatios).toEqual([0, 1, 1, 2]);
     expect(bars.map(({ first, isBusy }) => [first, isBusy])).toEqual([
       [1, false],
       [2, false],

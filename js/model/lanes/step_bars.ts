@@ -9,13 +9,13 @@ export interface StepBar {
   /** Indexes of the steps that this bar stands for: one, or a few if there are more steps than pixels. */
   first: number;
   last: number;
-  /** The one of them to describe (index in the list): the longest, or the busiest if only that stands out. */
+  /** The one of them to describe (index in the list): the slowest of its kind, or the busiest if only that stands out. */
   described: number;
-  /** The length of the longest, 0 to 1, where 1 is the longest step's, or `MAX_BAR_RATIO` medians when that is less. */
+  /** The length of the longest, 0 to 1, where 1 is the longest step's, or `MAX_BAR_RATIO` of the largest median when that is less. */
   height: number;
   /** Whether the longest is higher than bars are drawn. */
   isCut: boolean;
-  /** Whether any took at least `SLOW_RATIO` times the median. */
+  /** Whether any took at least `SLOW_RATIO` times the median of its kind. */
   isSlow: boolean;
   /** The most that a device was busy in any of them, by the same measure as `height`. */
   busy: number;
@@ -26,13 +26,13 @@ export interface StepBar {
 export interface StepBars {
   bars: StepBar[];
   /**
-   * Duration of the median step (ns), as in the analyses: of an even number of steps the shorter of the two in the
-   * middle, without a first step that `isFirstApart`.
+   * Duration of each step in the list / that of the median step of its kind, as in the analyses: of an even number of
+   * steps the shorter of the two in the middle, without a first step that `isFirstApart`. 0 if the median is 0.
    */
-  median: number;
-  /** Median of how long a device was busy in the steps (ns), found likewise; 0 when nothing is known of devices. */
-  busyMedian: number;
-  /** Index in the list of the step that took longest, except a first step that `isFirstApart`. */
+  ratios: number[];
+  /** How long a device was busy in each step / the median of its kind, likewise; 0 when nothing is known of devices. */
+  busyRatios: number[];
+  /** Index in the list of the step that took most medians of its kind, except a first step that `isFirstApart`. */
   slowest: number;
   /** Whether the first step has one-time work: it takes at least `SLOW_RATIO` times the median of the others. */
   isFirstApart: boolean;
@@ -99,35 +99,46 @@ export function stepBars(all: readonly Step[], most: number): StepBars {
   const steps = all.slice(skipped);
   const durations = steps.map((step) => step.end - step.start);
   const busy = steps.map((step) => step.device ?? 0);
-  const others = medianOf(durations.slice(1));
-  const isFirstApart = steps.length > 2 && others > 0 && durations[0] >= SLOW_RATIO * others;
-  const [median, busyMedian] = [durations, busy].map((each) => medianOf(each.slice(+isFirstApart)));
-  const slowest = largest(durations, +isFirstApart, steps.length - 1);
+  const kinds = steps.map((step) => step.kind ?? 0);
+  const alike = (values: number[], kind: number, from: number) =>
+    values.filter((_, index) => index >= from && kinds[index] === kind);
+  const others = alike(durations, kinds[0], 1);
+  const isFirstApart = others.length > 1 && durations[0] >= SLOW_RATIO * Math.max(medianOf(others), 1);
+  const apart = +isFirstApart;
+  const [medians, busyMedians] = [durations, busy].map((values) =>
+    [...new Set(kinds)].map((kind) => medianOf(alike(values, kind, apart)) || Number.POSITIVE_INFINITY),
+  );
+  const ratios = durations.map((ns, index) => ns / medians[kinds[index]]);
+  const busyRatios = busy.map((ns, index) => ns / busyMedians[kinds[index]]);
   const full = Math.min(
-    Math.max(durations[0], durations[slowest]),
-    median > 0 ? MAX_BAR_RATIO * median : Number.POSITIVE_INFINITY,
+    durations[largest(durations, 0, steps.length - 1)],
+    MAX_BAR_RATIO * medians[largest(medians, 0, medians.length - 1)],
   );
   const part = (ns: number) => (full > 0 ? Math.min(ns / full, 1) : 0);
   const size = Math.max(1, Math.ceil(steps.length / Math.max(most, 1)));
   const bars: StepBar[] = [];
   for (let first = 0; first < steps.length; first += size) {
     const last = Math.min(first + size, steps.length) - 1;
-    const longest = largest(durations, first, last);
-    const busiest = largest(busy, first, last);
-    const isSlow = median > 0 && durations[longest] >= SLOW_RATIO * median;
-    const isBusy = busyMedian > 0 && busy[busiest] >= SLOW_RATIO * busyMedian;
+    const longest = largest(ratios, first, last);
+    const busiest = largest(busyRatios, first, last);
+    const isSlow = ratios[longest] >= SLOW_RATIO;
+    const isBusy = busyRatios[busiest] >= SLOW_RATIO;
+    const height = durations[largest(durations, first, last)];
     bars.push({
       first: first + skipped,
       last: last + skipped,
       described: (isBusy && !isSlow ? busiest : longest) + skipped,
-      height: part(durations[longest]),
-      isCut: durations[longest] > full,
+      height: part(height),
+      isCut: height > full,
       isSlow,
-      busy: part(busy[busiest]),
+      busy: part(busy[largest(busy, first, last)]),
       isBusy,
     });
   }
-  return { bars, median, busyMedian, slowest: slowest + skipped, isFirstApart };
+  const slowest = largest(ratios, apart, steps.length - 1) + skipped;
+  // Events outside steps have no ratio.
+  if (skipped) for (const each of [ratios, busyRatios]) each.unshift(0);
+  return { bars, ratios, busyRatios, slowest, isFirstApart };
 }
 
 /** The lower median, which is one of the values. There is at least one. */

@@ -23,7 +23,7 @@ interface BoxesProps {
   setCurrent: (id: string) => void;
   show: (frame: Frame) => void;
   zoomOut: () => void;
-  publish: (told: LinkMessage) => void;
+  publish: (message: LinkMessage) => void;
 }
 
 export function Boxes(props: BoxesProps) {

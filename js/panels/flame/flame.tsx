@@ -28,7 +28,7 @@ interface FlameProps {
   inRange: RangeFigures | null;
   /** The events selected there. */
   selected: readonly number[];
-  publish: (told: LinkMessage) => void;
+  publish: (message: LinkMessage) => void;
 }
 
 export function Flame({ block, step, inRange, selected, publish }: FlameProps) {

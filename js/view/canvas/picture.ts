@@ -188,18 +188,18 @@ function drawSteps(pen: CanvasRenderingContext2D, steps: HTMLElement): void {
     pen.fillRect(box.left - frame.left, box.top - frame.top, box.width, box.height);
   }
   drawCorners(pen, steps);
-  const told = steps.querySelector<HTMLElement>(".step-told");
-  if (!told) return;
-  const own = getComputedStyle(told);
-  const { bottom } = told.getBoundingClientRect();
+  const summary = steps.querySelector<HTMLElement>(".step-summary");
+  if (!summary) return;
+  const own = getComputedStyle(summary);
+  const { bottom } = summary.getBoundingClientRect();
   // Parts without room wrap to lines below the visible one.
-  const seen = [...told.children].flatMap((part) =>
+  const seen = [...summary.children].flatMap((part) =>
     part.getBoundingClientRect().top < bottom ? (part.textContent ?? "") : [],
   );
   pen.font = `${own.fontSize} ${own.fontFamily}`;
   pen.fillStyle = own.color;
   pen.textAlign = "right";
-  write(pen, seen.join(""), frame.width - MARGIN, frame.height / 2, told.clientWidth - 2 * MARGIN);
+  write(pen, seen.join(""), frame.width - MARGIN, frame.height / 2, summary.clientWidth - 2 * MARGIN);
   pen.textAlign = "left";
 }
 

@@ -6,10 +6,9 @@ import {
   SLOW_RATIO,
   type StepBar,
   type StepBars,
-  stepName,
   timeOutside,
 } from "../../model/lanes/step_bars";
-import { NO_STEP, type Step } from "../../model/types";
+import { NO_STEP } from "../../model/types";
 import type { Store } from "../../state/store";
 import { isShortcut } from "../../ui/own_keys";
 
@@ -61,12 +60,7 @@ export function StepSlider({ store, figures, busyName, show, onHover, measured }
       }}
     >
       {bars.map((bar, number) => (
-        <Bar
-          key={bar.first}
-          {...{ bar, number }}
-          isShown={shown >= bar.first && shown <= bar.last}
-          title={bar.isCut ? cutText(steps[bar.described], figures.median) : undefined}
-        />
+        <Bar key={bar.first} {...{ bar, number }} isShown={shown >= bar.first && shown <= bar.last} />
       ))}
     </div>
   );
@@ -94,10 +88,9 @@ interface BarProps {
   bar: StepBar;
   number: number;
   isShown: boolean;
-  title: string | undefined;
 }
 
-function Bar({ bar, number, isShown, title }: BarProps) {
+function Bar({ bar, number, isShown }: BarProps) {
   const mark = (isMarked: boolean) => (isMarked ? "" : undefined);
   const least = bar.isBusy ? MIN_HIGHLIGHT_PX : 1;
   return (
@@ -107,7 +100,6 @@ function Bar({ bar, number, isShown, title }: BarProps) {
       data-busy={mark(bar.isBusy)}
       data-cut={mark(bar.isCut)}
       data-shown={mark(isShown)}
-      title={title}
     >
       <b style={{ height: `${Math.max(bar.height * BAR_HEIGHT_PX, 1)}px` }}>
         {bar.busy > 0 && <u style={{ height: `${Math.max(bar.busy * BAR_HEIGHT_PX, least)}px` }} />}
@@ -123,28 +115,19 @@ function legend(busyName: string | null): string {
   return `${height}\nBottom part: ${busyName} (kernels, copies, memsets, collectives); violet: ${SLOW_RATIO} × its median or more`;
 }
 
-/** The tooltip of a bar that would be higher than bars are drawn. */
-function cutText(step: Step, median: number): string {
-  const times = formatRatio((step.end - step.start) / median);
-  return `${stepName(step)}: ${times} × the median; its bar is cut at ${MAX_BAR_RATIO} × the median`;
-}
-
 /** The screen reader's text for the step shown. */
 function valueText(store: Store, figures: StepBars, busyName: string | null): string {
   if (store.aligned) return "all steps, aligned";
   if (store.step === null) return "all steps";
   const step = store.run.steps[store.step];
   if (step.step === NO_STEP) return `outside steps, ${formatDuration(timeOutside(store.run))}`;
-  const duration = `step ${step.step}, ${timeText(step.end - step.start, figures.median)}`;
+  const duration = `step ${step.step}, ${timeText(step.end - step.start, figures.ratios[store.step])}`;
   const { device } = step;
   const isKnown = busyName !== null && device !== undefined;
-  const busy = isKnown ? `, ${busyName} ${timeText(device, figures.busyMedian)}` : "";
-  const isCut = figures.bars.some((bar) => bar.isCut && bar.described === store.step);
-  const cut = isCut ? `, bar cut at ${MAX_BAR_RATIO} times the median` : "";
-  return duration + busy + cut;
+  const busy = isKnown ? `, ${busyName} ${timeText(device, figures.busyRatios[store.step])}` : "";
+  return duration + busy;
 }
 
-function timeText(ns: number, median: number): string {
-  const ratio = median > 0 ? `, ${formatRatio(ns / median)} times the median` : "";
-  return formatDuration(ns) + ratio;
+function timeText(ns: number, ratio: number): string {
+  return formatDuration(ns) + (ratio > 0 ? `, ${formatRatio(ratio)} times the median` : "");
 }

@@ -8,7 +8,6 @@ import { formatCount, formatDuration, formatRatio } from "../../model/format/uni
 import {
   busyLabel,
   countSteps,
-  SLOW_RATIO,
   type StepBar,
   type StepBars,
   stepBars,
@@ -24,6 +23,8 @@ const MAX_BARS = 400;
 /** Bars narrower than this (CSS px, with the gap) are hard to distinguish. */
 const MIN_BAR_PX = 3;
 const PADDING_PX = 12;
+/** Steps of less than this many medians are alike: none of them is called the slowest. */
+const ALIKE = 1.1;
 
 export function StepStrip({ store }: { store: Store }) {
   useTopics(store, ["layout", "panel"]);
@@ -36,7 +37,7 @@ export function StepStrip({ store }: { store: Store }) {
     [steps, mostBars],
   );
   if (figures === null) return null;
-  const busyName = figures.busyMedian > 0 ? busyLabel(lanes) : null;
+  const busyName = figures.busyRatios.some(Boolean) ? busyLabel(lanes) : null;
   const show = (index: number) => store.setStep(Math.min(Math.max(index, 0), steps.length - 1));
   return (
     <div class="steps">
@@ -71,7 +72,7 @@ interface DescribedStepProps {
 
 /**
  * Name and figures of one step, which a click shows: the step under the pointer, else the one shown, else the slowest
- * if it is slow. Only the last is called the slowest: a hovered or shown step goes by its own name, even if it is the slowest.
+ * unless steps are alike. Only the last is called the slowest: a hovered or shown step goes by its own name, even if it is the slowest.
  */
 function DescribedStep({ store, figures, busyName, hovered, show }: DescribedStepProps) {
   const isChosen = hovered !== null || store.step !== null;
@@ -80,38 +81,32 @@ function DescribedStep({ store, figures, busyName, hovered, show }: DescribedSte
   // The events outside steps span the whole run and are not a step to compare with others.
   const isStep = step.step !== NO_STEP;
   const duration = isStep ? step.end - step.start : timeOutside(store.run);
-  const ratio = isStep ? ratioText(duration, figures.median) : "";
-  const facts = [[formatDuration(duration), ratio].filter(Boolean).join(", ")];
+  const facts = [formatDuration(duration) + ratioText(figures.ratios[index])];
   if (isStep && busyName !== null && step.device !== undefined)
-    facts.push(
-      [`${busyName} ${formatDuration(step.device)}`, ratioText(step.device, figures.busyMedian)]
-        .filter(Boolean)
-        .join(", "),
-    );
+    facts.push(`${busyName} ${formatDuration(step.device)}${ratioText(figures.busyRatios[index])}`);
   const first = figures.isFirstApart ? " after the first" : "";
-  const isSlow = ratio && duration >= SLOW_RATIO * figures.median;
-  const told = isChosen
+  const parts = isChosen
     ? [stepName(step), ...facts.map((fact) => ` · ${fact}`)]
-    : isSlow
-      ? [`Slowest${first}: step ${step.step}`, `, ${ratio}`]
+    : figures.ratios[index] >= ALIKE
+      ? [`Slowest${first}: step ${step.step}`, ratioText(figures.ratios[index])]
       : [];
   return (
     <button
       type="button"
-      class="step-told"
+      class="step-summary"
       title={[...facts, "Show this step"].join("\n")}
       onClick={() => show(index)}
     >
-      {told.map((part) => (
+      {parts.map((part) => (
         <span key={part}>{part}</span>
       ))}
     </button>
   );
 }
 
-/** The ratio of a time to the median; empty without a median. */
-function ratioText(ns: number, median: number): string {
-  return median > 0 ? `${formatRatio(ns / median)} × median` : "";
+/** The ratio of a time to the median in words; empty without a median. */
+function ratioText(ratio: number): string {
+  return ratio > 0 ? `, ${formatRatio(ratio)} × median` : "";
 }
 
 /** The width of an element, kept up to date; 0 before it is known. */

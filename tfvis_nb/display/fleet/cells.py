@@ -24,7 +24,7 @@ LONGEST_NAME = 80
 _LABELS = {
     DURATION: "step time",
     "network_wait_ns": "network waits",
-    "work_ns": "device work",
+    "work_ns": "kernel time",
     "device_busy_ns": "device busy",
     "device_idle_ns": "device idle",
     "peak_bytes": "peak memory",

@@ -53,7 +53,7 @@ def outlier_blocks(cells: Cells) -> list[dict[str, Any]]:
             ("activity", "Main cause", "text"),
             ("activity_ns", "Its excess", "ns"),
         ),
-        *figures(outliers.FIGURES, *([("work_ratio", "Work vs. median", "ratio")] if has_devices else [])),
+        *figures(outliers.FIGURES, *([("work_ratio", "Kernels vs. median", "ratio")] if has_devices else [])),
     ]
     rows = found.head(MOST_ROWS)
     places = zip(rows["run"], rows["step"], rows["task"], strict=True)

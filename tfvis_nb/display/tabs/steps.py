@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import numpy as np
-
 from tfvis_nb.analysis.communication import stragglers
 from tfvis_nb.analysis.steps import slow_steps
 from tfvis_nb.analysis.unavailable import NONE, why_not
@@ -42,12 +40,10 @@ def _table(trace: Trace) -> dict[str, Any]:
         TableColumn("start_ns", "Start", "time", "Start of the step, since the trace's first event, in ns."),
         TableColumn("events", "Events", "count", "Number of events in the step."),
     ]
-    # One median for all tables of the tab.
-    middle = steps.loc[steps["step"] == slow_steps.median_step(trace), "duration_ns"]
-    median = float(middle.iloc[0]) if len(middle) else 0.0
+    compared = slow_steps.slow_steps(trace).set_index("step")["ratio"]
     targets = ZoomTargets(trace) if len(steps) else None
     rows = steps.assign(
-        ratio=steps["duration_ns"] / median if median else np.nan,
+        ratio=compared.reindex(steps["step"]).to_numpy(),
         start_ns=steps["start_ns"] - (targets.origin if targets else 0),
     )
     order = "first"
@@ -69,8 +65,8 @@ def _against_median(trace: Trace) -> dict[str, Any]:
             slow_steps.FIGURES,
             ("excess_ns", "Change", "ns"),
             ("ratio", "vs. median", "ratio"),
-            ("work_ns", "Device work", "ns"),
-            ("work_ratio", "Work vs. median", "ratio"),
+            ("work_ns", "Kernel time", "ns"),
+            ("work_ratio", "Kernels vs. median", "ratio"),
             ("activity", "Main cause", "text"),
             ("activity_ns", "Its change", "ns"),
             ("op", "Op", "name"),

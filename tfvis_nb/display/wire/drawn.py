@@ -14,6 +14,7 @@ import pandas as pd
 from tfvis_nb.analysis.communication.waits import turns, waits
 from tfvis_nb.analysis.events.bar_categories import categories
 from tfvis_nb.analysis.events.lane_order import LaneOrder, distinct_places, order_lanes
+from tfvis_nb.analysis.steps.slow_steps import step_kinds
 from tfvis_nb.analysis.steps.utilization import busiest_accelerator
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.intervals import lengths, union
@@ -138,7 +139,8 @@ def origin_ns(events: pd.DataFrame) -> int:
 def step_table(trace: Trace, events: pd.DataFrame) -> tuple[list[dict[str, Any]], np.ndarray]:
     """Describe the steps of a trace, and return the position of each event's step in that list.
 
-    ``device`` is the busy time of the busiest accelerator in a step (ns), if known.
+    ``device`` is the busy time of the busiest accelerator in a step (ns), if known; ``kind`` numbers the
+    kinds of steps, which are compared among themselves.
     """
     origin, labels = origin_ns(trace.events), trace.step_labels
     steps, position = distinct_places(events["step"].to_numpy())
@@ -147,6 +149,11 @@ def step_table(trace: Trace, events: pd.DataFrame) -> tuple[list[dict[str, Any]]
         {"step": s, "start": a - origin, "end": b - origin, "events": n, "label": labels.get(s, "")}
         for s, (a, b, n) in zip(steps.tolist(), spans.tolist(), strict=True)
     ]
+    kinds = step_kinds(trace)
+    numbers = dict(zip(kinds.index.tolist(), pd.factorize(kinds.to_numpy(object))[0].tolist(), strict=True))
+    for step in described:
+        if kind := numbers.get(step["step"], 0):
+            step["kind"] = kind
     # A single step cannot be compared.
     busy = busiest_accelerator(trace) if len(steps) > 1 else {}
     for step in described if busy else []:

@@ -55,18 +55,18 @@ def node_facts(trace: Trace, events: pd.DataFrame) -> tuple[np.ndarray, list[pa.
             wanted.setdefault(name[row], []).append(same[row])
             cost_of.setdefault(name[row], cost[row])
         for node in step_nodes(trace, number, wanted):
-            told = (*_facts(node, on_gpus=on_gpus), cost_of[node.name], *[""] * len(OF_PROGRAMS))
-            if told not in facts:
-                text_bytes += sum(map(len, told))
-                if not any(told) or text_bytes > _MOST_TEXT_BYTES:
+            fact = (*_facts(node, on_gpus=on_gpus), cost_of[node.name], *[""] * len(OF_PROGRAMS))
+            if fact not in facts:
+                text_bytes += sum(map(len, fact))
+                if not any(fact) or text_bytes > _MOST_TEXT_BYTES:
                     continue
-            of_key[wanted[node.name]] = facts.setdefault(told, len(facts))
+            of_key[wanted[node.name]] = facts.setdefault(fact, len(facts))
     # Nodes of which only a cost graph knows.
     for known in np.flatnonzero(of_key[same] < 0).tolist() if estimates else ():
         if cost[known] and of_key[same[known]] < 0 and text_bytes < _MOST_TEXT_BYTES:
             text_bytes += len(cost[known])
-            told = (*[""] * (len(OF_GRAPHS) - 1), cost[known], *[""] * len(OF_PROGRAMS))
-            of_key[same[known]] = facts.setdefault(told, len(facts))
+            fact = (*[""] * (len(OF_GRAPHS) - 1), cost[known], *[""] * len(OF_PROGRAMS))
+            of_key[same[known]] = facts.setdefault(fact, len(facts))
     index[rows] = of_key[same]
     _add_instructions(trace, events, index, facts)
     columns = zip(*facts, strict=True) if facts else [()] * len(FACTS)
@@ -92,12 +92,12 @@ def _add_instructions(
     numbers = np.full(len(ran), -1)
     text_bytes = sum(len(text) for one in facts for text in one)
     for (program, op), described in hlo_facts(trace):
-        told = (*[""] * len(OF_GRAPHS), *described)
-        text_bytes += 0 if told in facts else sum(map(len, told))
+        fact = (*[""] * len(OF_GRAPHS), *described)
+        text_bytes += 0 if fact in facts else sum(map(len, fact))
         if text_bytes > _MOST_TEXT_BYTES:
             break
         here = ran == texts[0][program] * (len(texts[1]) + 1) + texts[1][op]
-        numbers[here] = facts.setdefault(told, len(facts))
+        numbers[here] = facts.setdefault(fact, len(facts))
     index[:] = np.where(index >= 0, index, numbers[codes])
 
 
