@@ -1,10 +1,17 @@
 import { expect, it } from "vitest";
+import { makeDrawn } from "../wire/testing/synthetic";
 import { searchHint } from "./hint";
 import { parseQuery } from "./query";
 
+const drawn = makeDrawn([
+  { start: 0, duration: 1, category: 0 },
+  { start: 1, duration: 1, category: 1 },
+]);
+drawn.categories = ["op launch", "kernel device_compute", "memset copy_d2d"];
+
 const hint = (text: string, isFound = false) =>
   // Isolates keep words that run from right to left to themselves.
-  searchHint(parseQuery(text), isFound, ["op", "kernel"])?.replace(/[\u2066-\u2069]/g, "") ?? null;
+  searchHint(parseQuery(text), isFound, drawn)?.replace(/[\u2066-\u2069]/g, "") ?? null;
 
 it.each([
   ["dur:abc", "Cannot read dur:abc. Write dur:>5ms or dur:<10us."],
@@ -14,8 +21,10 @@ it.each([
     "Cannot read bytes:big, step:soon. Write bytes:>1MB or bytes:<4KiB; step:3 or",
   ],
   ["colour:red", "Unknown filter colour:. Filters: name: op:"],
-  ["kind:nosuch", "Kinds in this trace: op, kernel"],
+  ["kind:nosuch", 'Kinds in this trace: op, launch, kernel, "device compute"'],
   ["kind:kern (", "Words are searched"],
+  ["kind:laun (", "Words are searched"],
+  ["kind:memset", "Kinds in this trace"],
   ["((", "Words are searched in names, ops, lanes, tensors and kernels. Filters: name: op:"],
 ])("suggests what to type instead of %s", (text, said) => {
   expect(hint(text)).toContain(said);

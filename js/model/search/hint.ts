@@ -1,7 +1,9 @@
 /** What to type instead, where a search cannot be read or finds nothing. */
 
 import { isolated } from "../format/bidi";
+import type { Drawn } from "../types";
 import { type Clause, FILTERS, unknownFilters } from "./query";
+import { kindWords } from "./search";
 
 const WORDS = "Words are searched in names, ops, lanes, tensors and kernels.";
 const EXAMPLES: Record<string, string> = {
@@ -25,19 +27,23 @@ export function filterProblem(clauses: readonly Clause[], isFound: boolean): str
   return `Unknown filter ${unnamed.map(isolated).join(", ")}. ${KNOWN}`;
 }
 
-/** The same, and of other searches that find nothing how a search works, or which `kinds` there are. */
-export function searchHint(
-  clauses: readonly Clause[],
-  isFound: boolean,
-  kinds: readonly string[],
-): string | null {
+/** The same, and of other searches that find nothing how a search works, or which kinds there are. */
+export function searchHint(clauses: readonly Clause[], isFound: boolean, drawn: Drawn): string | null {
   const problem = filterProblem(clauses, isFound);
   if (problem || isFound) return problem;
+  const kinds = kindsOf(drawn);
   const isOther = clauses.some(({ terms }) =>
     terms.some(
       (term) =>
         term.type === "text" && term.field === "kind" && !kinds.some((kind) => kind.includes(term.text)),
     ),
   );
-  return isOther ? `Kinds in this trace: ${kinds.join(", ")}` : `${WORDS} ${KNOWN}`;
+  return isOther
+    ? `Kinds in this trace: ${kinds.map((kind) => (kind.includes(" ") ? `"${kind}"` : kind)).join(", ")}`
+    : `${WORDS} ${KNOWN}`;
+}
+
+/** What `kind:` can be of the events of a trace: their kinds and the names of their activities. */
+function kindsOf({ category, categories }: Drawn): string[] {
+  return [...new Set([...new Set(category)].flatMap((at) => kindWords(categories[at])))];
 }

@@ -273,9 +273,14 @@ function addKernels(
   }
 }
 
+/** What a search may call a category: its kind, and its activity as the legend has it. */
+export function kindWords(category: string): string[] {
+  return [kindIn(category), activityLabel(activityIn(category)).toLowerCase()];
+}
+
 /** Categories whose kind or activity is `text`, or else those that contain it: "input" is not "input pipeline threads". */
 function categoryHits(categories: readonly string[], text: string): Uint8Array {
-  const words = categories.map((each) => [...each.split(" "), activityLabel(activityIn(each)).toLowerCase()]);
+  const words = categories.map((each) => [activityIn(each), ...kindWords(each)]);
   const exact = words.map((each) => each.includes(text));
   return Uint8Array.from(
     exact.includes(true) ? exact : words.map((each) => each.some((word) => word.includes(text))),

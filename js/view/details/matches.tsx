@@ -26,9 +26,7 @@ export function MatchDetails({ store, actions, matches }: MatchDetailsProps) {
   const noted = annotationsWith(shownAnnotations(store), store.searchText);
   const bars = foundBars(store);
   const all = count + bars.length;
-  const hint = searchHint(parseQuery(store.searchText), all > 0, [
-    ...new Set(store.drawn.lanes.map(({ kind }) => kind)),
-  ]);
+  const hint = searchHint(parseQuery(store.searchText), all > 0, store.drawn);
   const found = `${formatCount(all)} ${all === 1 ? "match" : "matches"}`;
   return (
     <>
