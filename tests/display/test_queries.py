@@ -243,6 +243,15 @@ def test_ranges_are_summed_up_by_lane() -> None:
     }
 
 
+def test_ranges_are_summed_up_by_layer() -> None:
+    trace = real_trace(DATA / "gpu_tf221_mlp.pb.xz")
+    end = int((trace.events["start_ns"] + trace.events["duration_ns"]).max())
+    rows = pd.DataFrame(range_statistics(layout_of(trace), 0, end, None, None, "layer")["rows"])
+    table = trace.layers.groupby("layer")[["device_ns", "host_ns"]].sum().sum(axis=1)
+    assert len(table) > 2
+    assert rows.groupby("label")["self"].sum().to_dict() == table.to_dict()
+
+
 def _covered(starts: pd.Series, ends: pd.Series) -> int:
     """Count the nanoseconds from 20,000 to 70,000 in which at least one event ran."""
     busy = np.zeros(50_000, bool)

@@ -105,6 +105,7 @@ export class SparseDetails implements DetailsView {
   readonly stack = this.#alike("stack", []);
   readonly ownFrame = this.#alike("ownFrame", null);
   readonly phase = this.#alike("phase", "");
+  readonly layer = this.#alike("layer", null);
   readonly moved = this.#alike("moved", null);
   readonly bytes = this.#alike("bytes", null);
   readonly ids = this.#alike("ids", []);

@@ -15,7 +15,7 @@ export interface RangeSelection {
   step: number | null;
 }
 
-export type By = "op" | "name" | "lane" | "line";
+export type By = "op" | "name" | "lane" | "layer" | "line";
 
 export interface StatisticsRow {
   label: string;
@@ -72,14 +72,14 @@ export function eventsIn(drawn: Drawn, selection: RangeSelection): Uint32Array {
   return drawn.isAligned ? found.sort((a, b) => start[a] - start[b]) : found;
 }
 
-/** The line of the user's own code that an event belongs to, such as "model.py:12"; "" if unknown. */
-export type LineOf = (id: number) => string;
+/** The layer of an event, or its line of the user's own code, such as "model.py:12"; "" without one, null if unknown. */
+export type OriginOf = (id: number, by: By) => string | null;
 
 /** The groupings of the events of a range. */
-export function labelOf(drawn: Drawn, id: number, by: By, lineOf: LineOf): string {
+export function labelOf(drawn: Drawn, id: number, by: By, originOf: OriginOf): string | null {
   if (by === "op") return drawn.ops[drawn.op[id]];
   if (by === "name") return drawn.names.get(drawn.name[id]);
-  return by === "lane" ? laneLabel(drawn.lanes[drawn.lane[id]]) : lineOf(id);
+  return by === "lane" ? laneLabel(drawn.lanes[drawn.lane[id]]) : originOf(id, by);
 }
 
 /** Count, sums, quantiles and extremes of the events of `eventsIn`, each kind apart. */
@@ -87,7 +87,7 @@ export function rangeStatistics(
   drawn: Drawn,
   selection: RangeSelection,
   by: By,
-  lineOf: LineOf = () => "",
+  originOf: OriginOf = () => "",
 ): RangeStatistics {
   const { start, duration, category } = drawn;
   const { start: from, end: to } = selection;
@@ -117,10 +117,11 @@ export function rangeStatistics(
     }
     total += length;
     const kind = kindOf[category[id]];
-    const slot = by === "line" ? `${kind} ${lineOf(id)}` : drawn[by][id] * kinds.length + kind;
+    const isKnown = by !== "line" && by !== "layer";
+    const slot = isKnown ? drawn[by][id] * kinds.length + kind : `${kind} ${originOf(id, by)}`;
     let index = rowOf.get(slot);
     if (index === undefined) {
-      index = rows.push(newRow(labelOf(drawn, id, by, lineOf), id, category[id], length)) - 1;
+      index = rows.push(newRow(labelOf(drawn, id, by, originOf) ?? "", id, category[id], length)) - 1;
       rowOf.set(slot, index);
       reachedOf.push([]);
       lengthsOf.push([]);

@@ -154,6 +154,12 @@ export class Details {
     return this.code?.phase(this.#rows[event]) ?? "";
   }
 
+  /** Path of the event's layer; "" outside of layers, null if layers are not known here. */
+  layer(event: number): string | null {
+    const layer = this.#container.column("layer")?.[this.#rows[event]];
+    return layer === undefined ? null : (this.#header.layers?.[layer] ?? null);
+  }
+
   source(event: number): string | null {
     return this.#device("source", event);
   }

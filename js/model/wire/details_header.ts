@@ -15,4 +15,6 @@ export interface DetailsHeader {
   /** Columns that `ids` gives: their names, and the distinct ids as texts because they may exceed 2^53. */
   ids?: Record<string, { label: string; texts: string[] }>;
   overview?: Overview;
+  /** Paths of layers; one is "", of events outside of layers. */
+  layers?: string[];
 }

@@ -47,7 +47,9 @@ function Pane({ store, actions, range }: PaneProps & { range: Range }) {
   useEffect(() => store.setPanel({}), [isShown]);
   if (!isShown) return null;
   const by = store.statisticsBy;
-  const groups: By[] = store.code ? ["op", "name", "lane", "line"] : ["op", "name", "lane"];
+  const groups: By[] = ["op", "name", "lane"];
+  if (store.remote ? !store.run.merged?.sparse : store.details?.layer(0) != null) groups.push("layer");
+  if (store.code) groups.push("line");
   const close = () => {
     store.setPanel({ tableOpen: false });
     actions.focusLanes();

@@ -24,8 +24,9 @@ function once<Made>(store: Store, of: unknown[], make: () => Made): Made {
   return known.made as Made;
 }
 
-/** The line of the user's own code that an event belongs to; "" if unknown. */
-export function lineOf(store: Store, id: number): string {
+/** See `OriginOf`. */
+export function originOf(store: Store, id: number, by: By): string | null {
+  if (by === "layer") return store.details?.layer(id) ?? null;
   const frame = store.details?.ownFrame(id);
   return frame?.line ? `${frame.file.name}:${frame.line}` : "";
 }
@@ -57,12 +58,12 @@ export function useStatistics(
       clearTimeout(timer);
     };
   }, [remote, question, isWanted]);
-  const of = [remote ?? drawn, question, by === "line" && details];
+  const of = [remote ?? drawn, question, details];
   const own = useMemo(
     () =>
       HAS_KERNEL && remote
         ? null
-        : once(store, of, () => rangeStatistics(drawn, range, by, (id) => lineOf(store, id))),
+        : once(store, of, () => rangeStatistics(drawn, range, by, (...of) => originOf(store, ...of))),
     of,
   );
   return own ?? (answer?.question === question ? answer.statistics : null);

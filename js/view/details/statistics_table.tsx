@@ -1,4 +1,4 @@
-/** Sums by op, name, lane or line, sortable by every column. */
+/** Sums by op, name, lane, layer or line, sortable by every column. */
 
 import { useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
@@ -15,7 +15,7 @@ import { CopyTable } from "../../ui/copy_table";
 import { type Order, sortRows } from "../../ui/sort";
 import { type ColumnHead, Table } from "../../ui/table";
 import { shortName as shortFile } from "../code/line_text";
-import { lineOf } from "./range_totals";
+import { originOf } from "./range_totals";
 
 type StatisticsColumn = "label" | "count" | "busy" | "total" | "self" | "mean" | "p50" | "p99" | "max";
 
@@ -119,7 +119,7 @@ export function StatisticsTable({ store, actions, rows, most, by = "op", isFull 
 function durationIn(store: Store, row: StatisticsRow, by: By, id: number | null): number | null {
   const { drawn } = store;
   if (id === null || kindOf(drawn, id) !== kindIn(drawn.categories[row.category])) return null;
-  return labelOf(drawn, id, by, () => lineOf(store, id)) === row.label ? drawn.duration[id] : null;
+  return labelOf(drawn, id, by, (...of) => originOf(store, ...of)) === row.label ? drawn.duration[id] : null;
 }
 
 /** A histogram of a row's durations, with the bar of the selected event in another colour. */
@@ -144,7 +144,13 @@ function Durations({ row, marked }: { row: StatisticsRow; marked: number | null 
   );
 }
 
-const NO_LABEL: Record<By, string> = { op: UNKNOWN_OP, name: NO_NAME, lane: "", line: "(no line)" };
+const NO_LABEL: Record<By, string> = {
+  op: UNKNOWN_OP,
+  name: NO_NAME,
+  lane: "",
+  layer: "(no layer)",
+  line: "(no line)",
+};
 
 /** Labels that occur more than once. */
 function repeated(labels: readonly string[]): Set<string> {

@@ -15,6 +15,7 @@ from tfvis_nb.analysis.communication.waits import waits
 from tfvis_nb.analysis.events.bar_categories import categories
 from tfvis_nb.analysis.events.lane_order import LaneOrder
 from tfvis_nb.analysis.events.row_packing import pack_rows
+from tfvis_nb.analysis.steps.layers import event_layers
 from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.drawn import op_table, origin_ns, step_table
@@ -123,6 +124,12 @@ class Layout:
         texts = [f"{file}:{line}" if line else "" for file, line in zip(self.files, self.lines, strict=True)]
         number, distinct = pd.factorize(np.array(texts, object))
         return number[self.own_frame], list(distinct)
+
+    @cached_property
+    def layer(self) -> tuple[np.ndarray, list[str]]:
+        """Index of each event's layer, by event id, in the list of layers; one of them is empty."""
+        layer, _ = event_layers(self.trace)
+        return np.asarray(layer.indices), layer.dictionary.to_pylist()
 
 
 def lay_out(trace: Trace, lanes: LaneOrder) -> Layout:

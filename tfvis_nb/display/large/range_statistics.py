@@ -38,7 +38,7 @@ def range_statistics(
 ) -> dict[str, Any]:
     """Sum up the events that overlap a range (ns from the origin), or lie in it if they have no length.
 
-    See `totals_in`; the labels of `by` are ops, names, lanes, or lines of the user's code.
+    See `totals_in`; the labels of `by` are ops, names, lanes, layers, or lines of the user's code.
     """
     events = layout.trace.events
     starts = events["start_ns"].to_numpy() - layout.origin
@@ -54,8 +54,9 @@ def range_statistics(
     lane = layout.lanes.of_event[chosen]
     if by == "lane":
         label, labels = lane, lane_labels(layout.lanes.table)
-    elif by == "line":
-        label, labels = layout.line[0][chosen], layout.line[1]
+    elif by in ("line", "layer"):
+        numbers, labels = layout.line if by == "line" else layout.layer
+        label = numbers[chosen]
     else:
         label, labels = (layout.op[chosen], layout.ops) if by == "op" else (layout.name[chosen], layout.names)
     spans = Spans(

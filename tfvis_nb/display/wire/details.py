@@ -15,6 +15,7 @@ from tfvis_nb.analysis.dataflow.edges import KINDS as EDGE_KINDS
 from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
 from tfvis_nb.analysis.findings.finding import PROBLEM
 from tfvis_nb.analysis.programs.operand_links import operand_links
+from tfvis_nb.analysis.steps.layers import event_layers
 from tfvis_nb.core.data_types import dtype_names
 from tfvis_nb.core.prediction import moved
 from tfvis_nb.core.trace import Trace
@@ -23,7 +24,7 @@ from tfvis_nb.display.overview.findings_block import findings_block
 from tfvis_nb.display.wire.code import TEXTS, code
 from tfvis_nb.display.wire.container import WireColumn, pack
 from tfvis_nb.display.wire.counters import CounterTracks, counter_tracks
-from tfvis_nb.display.wire.drawn import VERSION
+from tfvis_nb.display.wire.drawn import VERSION, number_column
 from tfvis_nb.display.wire.lane_times import optional_column, signed_column
 from tfvis_nb.display.wire.memory import memory_tracks, name_columns
 from tfvis_nb.display.wire.nested import nested_rows
@@ -85,6 +86,8 @@ def details(
     node, facts = node_facts(trace, events)
     code_header, more, code_texts = code(trace, rows, totals=overview)
     columns |= more
+    layers, more = _layers(trace, rows) if overview else ([], {})
+    columns |= more
     (tensor, label, shape, name, *more_texts), texts = number_texts(
         [events["tensor"], labels, output_shapes(outputs), held, *facts, *kept.values(), *code_texts]
     )
@@ -116,6 +119,7 @@ def details(
         **stepwise,
         **({"overview": _overview(trace)} if overview else {}),
         **({"code": code_header} if code_header else {}),
+        **({"layers": layers} if layers else {}),
     }
     return pack(header, columns)
 
@@ -131,6 +135,15 @@ def _late_task(trace: Trace) -> str:
     if not len(found) or found["level"].iloc[0] != PROBLEM or trace.events["task"].nunique() < 2:
         return ""
     return str(found["figures"].iloc[0].get("task", ""))
+
+
+def _layers(trace: Trace, rows: np.ndarray) -> tuple[list[str], dict[str, WireColumn]]:
+    """Store the layer of each event, and return their names; nothing if no event has one."""
+    layer, _ = event_layers(trace)
+    names: list[str] = layer.dictionary.to_pylist()
+    if not any(names):
+        return [], {}
+    return names, {"layer": number_column(np.asarray(layer.indices)[rows], len(names))}
 
 
 def _optional(values: pd.Series, relative: Callable[[np.ndarray], np.ndarray] | None = None) -> WireColumn:
