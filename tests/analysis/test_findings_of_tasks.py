@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import tfvis_nb as tv
@@ -12,6 +14,7 @@ from tests.support.h200_traces import read_h200
 from tfvis_nb import events
 from tfvis_nb.analysis import communication_overlap
 from tfvis_nb.analysis.findings.findings import findings
+from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.core.metadata import PYTHON_SAMPLES, table_of
 
 
@@ -40,6 +43,59 @@ def test_a_late_task_is_reported_if_collectives_end_together() -> None:
     rows = [("worker 0", "collective", "sum", 0, 100), ("worker 1", "op", "work", 0, 20)]
     apart = findings(_tasks(*rows, ("worker 1", "collective", "sum", 20, 91)))
     assert "late task" not in apart["kind"].tolist()
+
+
+def test_late_task_shows_all_its_waits_if_they_are_few() -> None:
+    def meetings(count: int) -> pd.Series:
+        rows = [
+            row
+            for start in range(0, 200 * count, 200)
+            for row in (
+                ("worker 0", "collective", f"sum{start}", start, 101 + start // 200),
+                ("worker 1", "collective", f"sum{start}", start + 80 + start // 200, 21),
+            )
+        ]
+        trace = _tasks(*rows)
+        found = findings(trace).iloc[0]
+        events = trace.events.loc[found["events"]]
+        assert found["event_count"] == len(events)
+        assert (events["start_ns"].min(), (events["start_ns"] + events["duration_ns"]).max()) == (
+            found["start_ns"],
+            found["end_ns"],
+        )
+        return found
+
+    assert meetings(3)["event_count"] == 6
+    # Of many waits, a range would not show any: the longest one stands for them.
+    longest = meetings(26)
+    assert (longest["event_count"], longest["figures"]["barriers"]) == (2, 26)
+
+
+_MEETING = [("worker 0", "collective", "sum", 0, 101), ("worker 1", "collective", "sum", 80, 21)]
+_MORE_WORK = [("worker 0", "op", "work", 0, 20), ("worker 1", "op", "work", 0, 100)]
+_RECEIVING = [("worker 0", "op", "work", 0, 20), ("worker 1", "transfer", "RecvTensor", 0, 100)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "within_ms", "adverb"),
+    [
+        (_MEETING, 5, ""),
+        (_MEETING, 100, "probably "),
+        (_MORE_WORK, inf, "probably "),
+        (_RECEIVING, inf, "possibly "),
+        (_RECEIVING, 5, ""),
+    ],
+)
+def test_late_task_is_doubted_by_its_clock(
+    rows: list[tuple[str, str, str, int, int]], within_ms: float, adverb: str
+) -> None:
+    trace = _tasks(*rows, ("worker 1", "op", "work", 0, 15))
+    bound = within_ms * 1e6
+    trace.clock_bounds = {"/job:worker/task:0": (0, 0), "/job:worker/task:1": (-bound, bound)}
+    (found,) = findings(trace).query("kind == 'late task'").to_dict("records")
+    assert found["title"].startswith(f"Worker 1 is {adverb}a straggler")
+    (clause,) = (rule.headline for rule in RULES.values() if rule.kind == "late task" and rule.headline)
+    assert clause(found["figures"]).startswith((f"Worker 1 {adverb}runs", f"Worker 1 is {adverb}late"))
 
 
 def test_late_task_that_runs_python_names_its_line() -> None:

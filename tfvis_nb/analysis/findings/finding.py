@@ -16,6 +16,9 @@ PROBLEM, MINOR, OBSERVATION = LEVELS = ("problem", "minor", "observation")
 PROBLEM_SHARE = 0.1
 """Findings that lose at least this share of step time are problems, others are minor."""
 
+SELECTED = 50
+"""The most events of a finding that are selected to show it."""
+
 
 class Finding(NamedTuple):
     """One thing that made steps slow, in figures, with its evidence."""

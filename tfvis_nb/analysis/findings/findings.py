@@ -7,7 +7,7 @@ from typing import Any
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
-from tfvis_nb.analysis.findings.finding import OBSERVATION, PROBLEM, Finding
+from tfvis_nb.analysis.findings.finding import OBSERVATION, PROBLEM, SELECTED, Finding
 from tfvis_nb.analysis.findings.rule import LEAST_GAIN, Rule
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.findings.table import FindingsTable, table_of
@@ -53,7 +53,6 @@ _COLUMNS = {
     "kind": "str",
     "figures": "object",
 }
-_MAX_EVENTS = 50
 _LONGEST_LABEL = 60
 _ONE_TIME = ("autotuning", "compiling")
 _BY_ONE_TIME = ("launches", "idle device", "cpu ops", "copies")
@@ -182,5 +181,5 @@ def _row(
     if rule.remedy:
         text, how = rule.remedy.saves(saved, figures)
         words |= {"text": f"{words['text']} {text}".rstrip(), "how": f"{words['how']} {how}".strip()}
-    row |= {"events": finding.events[:_MAX_EVENTS], "event_count": len(finding.events)}
+    row |= {"events": finding.events[:SELECTED], "event_count": len(finding.events)}
     return row | {"level": level, "gain": saved.share, "figures": figures} | words

@@ -12,6 +12,7 @@ from tfvis_nb.analysis.communication.stragglers import late_tasks, stragglers
 from tfvis_nb.analysis.communication.transfers import transfers
 from tfvis_nb.analysis.findings.clocks import clocks_sentence, uncertain_clocks
 from tfvis_nb.analysis.findings.finding import (
+    SELECTED,
     Finding,
     longest_events,
     of_task,
@@ -132,6 +133,8 @@ def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -
         return []
     worst = late.iloc[int(late["lateness_ns"].to_numpy().argmax())]
     there = together[together["barrier"] == int(worst["barrier"])]
+    # All waits are shown if they can be selected; among more, they would be too short to see.
+    shown = together if len(together) <= SELECTED else there
     figures = _figures(trace, latest, late, worst) | {
         "ends_ns": spread,
         "others": len(there) - 1,
@@ -144,9 +147,9 @@ def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -
             figures["share"],
             figures,
             figures["step"],
-            int(there["arrived_ns"].min()),
-            int(end.loc[there["event"]].max()),
-            there["event"].tolist(),
+            int(shown["arrived_ns"].min()),
+            int(end.loc[shown["event"]].max()),
+            [*there["event"], *shown.loc[shown["barrier"] != int(worst["barrier"]), "event"]],
         )
     ]
 
@@ -326,7 +329,7 @@ def _word(key: str, figures: Figures) -> Texts:
         waiting = f"{other} waits" if figures["others"] == 1 else f"{other}s wait"
         met = "collectives whose negotiation names the ranks" if negotiated else "collectives"
         return Texts(
-            f"{subject} is a straggler at collectives",
+            f"{subject} is {_doubt(figures)}a straggler at collectives",
             f"It is last at {figures['last']:,} of {figures['barriers']:,} {met}; the other {waiting}"
             f" for it alone for {awaited}{more}.",
             advice if more else f"{advice}another process on it, or input that arrives later.",
@@ -336,7 +339,7 @@ def _word(key: str, figures: Figures) -> Texts:
     if key == "straggler.inputs":
         waiting = "task waits" if figures["others"] == 1 else "tasks wait"
         return Texts(
-            f"{subject} is a straggler",
+            f"{subject} is {_doubt(figures)}a straggler",
             f"Its tensors arrive last at {figures['last']:,} of {figures['barriers']:,} ops that need tensors"
             f" of several tasks, and the other {waiting} for it alone for {awaited}{more}.",
             advice if more else f"{advice}or a slower network to the parameter server.",
@@ -359,7 +362,20 @@ def _word(key: str, figures: Figures) -> Texts:
         )
     advice = advice if more else f"{advice}or a slower network to the parameter server."
     how += f"{largest}{clocks_sentence(figures['clocks_ns'])}"
-    return Texts(f"{subject} is a straggler", text, advice, how)
+    return Texts(f"{subject} is {_doubt(figures)}a straggler", text, advice, how)
+
+
+def _doubt(figures: Figures) -> str:
+    """Return an adverb if clocks are known less well than the task is late; empty otherwise.
+
+    Collectives that end together and more work of the task support the finding, whatever the clocks.
+    """
+    clocks_ns = figures["clocks_ns"]
+    late_ns = figures.get("lateness_ns", figures.get("step_sole_wait_ns"))
+    if clocks_ns is None or (not isinstance(clocks_ns, str) and clocks_ns <= late_ns):
+        return ""
+    is_supported = "ends_ns" in figures or is_more(figures["work"], figures["sole_wait_ns"])
+    return "probably " if is_supported else "possibly "
 
 
 def _unnamed(negotiated: Figures | None) -> str:
@@ -377,13 +393,13 @@ def _headline(figures: Figures) -> str:
     subject = capital(task_label(figures["task"]) or figures["task"] or "the task")
     share = step_time(figures)
     if "barriers" not in figures:
-        return f"{subject} runs alone for {share}"
+        return f"{subject} {_doubt(figures)}runs alone for {share}"
     last, barriers = figures["last"], figures["barriers"]
     other = "rank" if figures.get("negotiations") else "task"
     others = "all others wait" if figures["others"] > 1 else f"the other {other} waits"
     which = f"all {barriers:,}" if last == barriers > 1 else f"{last:,} of {barriers:,}"
     where = "collectives" if "negotiations" in figures else "ops that need tensors of several tasks"
-    return f"{subject} is late at {which} {where}: {others} for {share}"
+    return f"{subject} is {_doubt(figures)}late at {which} {where}: {others} for {share}"
 
 
 def _measure(trace: Trace) -> Measurement:
