@@ -42,7 +42,7 @@ def trace_of(rows: list[dict[str, Any]], length_ms: int = 10, steps: int = 4) ->
     return Trace(events.build(columns), nested=nested, stacks=builder.table(), step_labels=labels)
 
 
-def op(op_type: str, start: float, end: float, *lines: tuple[str, int], **more: Any) -> dict[str, Any]:
+def op(op_type: str, start: float, end: float, *lines: tuple[Any, ...], **more: Any) -> dict[str, Any]:
     times = {"start_ns": int(start * MS), "duration_ns": int((end - start) * MS)}
     return {"op": op_type, "lines": [*lines] or [FUNCTION], **times, **more}
 

@@ -26,5 +26,5 @@ def amount(text: str, units: Mapping[str, int | Fraction]) -> Fraction | None:
     >>> amount("1.5 GiB", BYTES), amount("12ms", NANOSECONDS), amount("12", NANOSECONDS)
     (Fraction(1610612736, 1), Fraction(12000000, 1), None)
     """
-    found = _AMOUNT.fullmatch(text.lower())
-    return None if found is None or found[2] not in units else Fraction(found[1]) * units[found[2]]
+    match = _AMOUNT.fullmatch(text.lower())
+    return None if match is None or match[2] not in units else Fraction(match[1]) * units[match[2]]

@@ -158,8 +158,8 @@ def _are_same(one: pd.DataFrame, other: pd.DataFrame) -> bool:
     smaller, larger = sorted((one, other), key=len)
     known = _Known(larger)
     ends = [smaller.iloc[row] for row in (0, -1)] if len(smaller) else []
-    found = [known.found(int(each["start_ns"]), [_place(each)], str(each["name"]), None) for each in ends]
-    return bool(found) and None not in found
+    events = [known.find(int(each["start_ns"]), [_place(each)], str(each["name"]), None) for each in ends]
+    return bool(events) and None not in events
 
 
 def to_json(table: pd.DataFrame) -> list[Row]:
@@ -233,7 +233,7 @@ class _Known:
         start, end = _whole(given, "start_ns", row), _whole(given, "end_ns", row)
         if start is not None and (given.get("event_name") is not None or kind == "event") and event != -1:
             # The table may come from another reading of the file.
-            event = self.found(start, made["lanes"], made["event_name"], event)
+            event = self.find(start, made["lanes"], made["event_name"], event)
         if event is not None:
             made |= self._facts(event, row)
         elif start is None:
@@ -246,11 +246,11 @@ class _Known:
         made["id"] = self._unused(_text(given, "id", MOST_ID, row))
         return made
 
-    def found(self, start: int, lanes: list[Any], name: str, event: int | None) -> int | None:
+    def find(self, start: int, lanes: list[Any], name: str, event: int | None) -> int | None:
         """Return the event with this start, lane and name; if there are several, the one with this number."""
         first, last = np.searchsorted(self._start, [start, start + 1])
-        found = [row for row in range(int(first), int(last)) if self._is_it(row, lanes, name)]
-        return event if event in found else next(iter(found), None)
+        rows = [row for row in range(int(first), int(last)) if self._is_it(row, lanes, name)]
+        return event if event in rows else next(iter(rows), None)
 
     def _is_it(self, row: int, lanes: list[Any], name: str) -> bool:
         event = self._events.iloc[row]
@@ -259,16 +259,16 @@ class _Known:
     def _facts(self, event: int, row: int) -> Row:
         if not 0 <= event < len(self._events):
             raise ValueError(Text("annotation_event", row=row, event=event, events=len(self._events)))
-        found = self._events.iloc[event]
-        start = int(found["start_ns"])
+        row_of_event = self._events.iloc[event]
+        start = int(row_of_event["start_ns"])
         return {
             "kind": "event",
             "event": event,
-            "event_name": str(found["name"]),
+            "event_name": str(row_of_event["name"]),
             "start_ns": start,
-            "end_ns": start + int(found["duration_ns"]),
-            "step": int(found["step"]) if found["step"] >= 0 else None,
-            "lanes": [_place(found)],
+            "end_ns": start + int(row_of_event["duration_ns"]),
+            "step": int(row_of_event["step"]) if row_of_event["step"] >= 0 else None,
+            "lanes": [_place(row_of_event)],
         }
 
     def _step_at(self, time: int) -> int | None:

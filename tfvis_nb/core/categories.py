@@ -13,8 +13,8 @@ def map_categories(column: pd.Series, function: Callable[[str], object]) -> np.n
     codes, categories = _codes(column)
     results = np.array([function(str(text)) for text in categories] or [False])
     # Missing values have the code -1, which indexes the last element.
-    found: np.ndarray = np.append(results, np.zeros(1, results.dtype))[codes]
-    return found
+    mapped: np.ndarray = np.append(results, np.zeros(1, results.dtype))[codes]
+    return mapped
 
 
 def _codes(column: pd.Series) -> tuple[np.ndarray, pd.Index]:
@@ -36,5 +36,5 @@ def beginning(column: pd.Series, pattern: re.Pattern[str]) -> np.ndarray:
 def is_kind(events: pd.DataFrame, kind: str) -> np.ndarray:
     """Return whether each event has the given kind."""
     codes, categories = _codes(events["kind"])
-    found: np.ndarray = codes == (categories.get_loc(kind) if kind in categories else len(categories))
-    return found
+    mask: np.ndarray = codes == (categories.get_loc(kind) if kind in categories else len(categories))
+    return mask

@@ -49,7 +49,7 @@ def to_json(bounds: Bounds) -> list[dict[str, Any]]:
 
 def from_json(values: Any) -> dict[str, tuple[float, float]]:
     """Read the result of `to_json`, and ignore invalid entries: somebody may have edited the file."""
-    found = {}
+    bounds = {}
     for one in values if isinstance(values, list) else []:
         if not isinstance(one, dict) or not isinstance(one.get("task"), str):
             continue
@@ -57,8 +57,8 @@ def from_json(values: Any) -> dict[str, tuple[float, float]]:
             _bound_ns(one.get(end), none) for end, none in zip(("low", "high"), UNKNOWN, strict=True)
         )
         if low is not None and high is not None and low <= high:
-            found[one["task"]] = (low, high)
-    return found
+            bounds[one["task"]] = (low, high)
+    return bounds
 
 
 def _bound_ns(value: Any, none: float) -> float | None:
@@ -88,7 +88,7 @@ def combined(traces: Sequence[Trace]) -> dict[str, tuple[float, float]]:
     if not known:
         return {}
     first = next(iter(known[0]))
-    found = {first: (0.0, 0.0)}
+    widest = {first: (0.0, 0.0)}
     for trace in traces:
         bounds = trace.clock_bounds
         comparable = next(iter(bounds), None) == first
@@ -97,6 +97,6 @@ def combined(traces: Sequence[Trace]) -> dict[str, tuple[float, float]]:
             if task not in there:
                 continue
             low, high = bounds.get(task, UNKNOWN) if comparable else UNKNOWN
-            before = found.get(task, (low, high))
-            found[task] = (min(before[0], low), max(before[1], high))
-    return found
+            before = widest.get(task, (low, high))
+            widest[task] = (min(before[0], low), max(before[1], high))
+    return widest

@@ -10,9 +10,9 @@ def overlap(segments: Segments, group: np.ndarray, start: np.ndarray, end: np.nd
 
     `segments` come from `tfvis_nb.core.intervals.union`. Reversed intervals count as empty.
     """
-    found = np.zeros(len(group), np.int64)
+    covered = np.zeros(len(group), np.int64)
     if not len(group) or not len(segments.group):
-        return found
+        return covered
     before = np.concatenate([[0], np.cumsum(segments.length)])
     order = np.argsort(group, kind="stable")
     groups, first = np.unique(group[order], return_index=True)
@@ -27,5 +27,5 @@ def overlap(segments: Segments, group: np.ndarray, start: np.ndarray, end: np.nd
             last = np.maximum(begun - 1, 0)
             over = np.maximum(ends[last] - moment, 0) if len(ends) else 0
             reached.append(np.where(begun > 0, so_far[begun] - over, so_far[0]))
-        found[members] = reached[1] - reached[0]
-    return found
+        covered[members] = reached[1] - reached[0]
+    return covered

@@ -30,9 +30,9 @@ class Executions:
         )
         answer = order[np.maximum(last, 0)]
         right = (last >= 0) & (keys[answer] == keys[order])
-        found = np.full(len(keys), -1)
-        found[order] = np.where(right, np.append(self._event, -1)[np.minimum(answer, known)], -1)
-        return found[known:]
+        latest = np.full(len(keys), -1)
+        latest[order] = np.where(right, np.append(self._event, -1)[np.minimum(answer, known)], -1)
+        return latest[known:]
 
     def only(self, key: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
         """Return the single execution of each `key`; -1 if it ran several times or never.
@@ -42,10 +42,10 @@ class Executions:
         if not len(self._distinct):
             return np.full(len(key), -1)
         index = np.minimum(np.searchsorted(self._distinct, key), len(self._distinct) - 1)
-        found = (self._distinct[index] == key) & (self._counts[index] == 1)
+        unique = (self._distinct[index] == key) & (self._counts[index] == 1)
         if start is not None:
-            found &= self._start[self._first[index]] <= start
-        return np.where(found, self._event[self._first[index]], -1)
+            unique &= self._start[self._first[index]] <= start
+        return np.where(unique, self._event[self._first[index]], -1)
 
     def paired(self, key: np.ndarray, group: np.ndarray, start: np.ndarray) -> np.ndarray:
         """Return the k-th execution of `key` for the k-th member of a group; -1 unless their numbers match.
@@ -73,5 +73,5 @@ class Executions:
 
     def find(self, key: np.ndarray, time: np.ndarray, start: np.ndarray | None = None) -> np.ndarray:
         """Return `latest`, or else `only`, because times of one step may be coarse or skewed."""
-        found = self.latest(key, time)
-        return np.where(found >= 0, found, self.only(key, start))
+        latest = self.latest(key, time)
+        return np.where(latest >= 0, latest, self.only(key, start))

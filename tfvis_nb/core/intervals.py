@@ -52,8 +52,8 @@ def priority_union(group: np.ndarray, start: np.ndarray, end: np.ndarray, level:
     priority.
 
     >>> start, end = np.array([0, 3, 9]), np.array([9, 5, 12])
-    >>> found = priority_union(np.zeros(3, int), start, end, np.array([1, 2, 1]))
-    >>> list(zip(found.start.tolist(), found.end.tolist(), found.level.tolist()))
+    >>> union = priority_union(np.zeros(3, int), start, end, np.array([1, 2, 1]))
+    >>> list(zip(union.start.tolist(), union.end.tolist(), union.level.tolist()))
     [(0, 3, 1), (3, 5, 2), (5, 12, 1)]
     """
     some = np.flatnonzero((end > start) & (level > 0))

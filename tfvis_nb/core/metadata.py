@@ -178,16 +178,16 @@ def _checked(value: Any, dtype: Any) -> Any:
 
 def joined(all_of_them: Iterable[Metadata]) -> Metadata:
     """Merge the metadata of several traces, without repeated rows; undivided if all of them are."""
-    found: dict[str, list[pd.DataFrame]] = {}
+    tables_of: dict[str, list[pd.DataFrame]] = {}
     listed = list(all_of_them)
     for one in listed:
         for subject, table in one.items():
-            found.setdefault(subject, []).append(table)
-    if len(found.get(UNDIVIDED, ())) < len(listed):
-        found.pop(UNDIVIDED, None)
+            tables_of.setdefault(subject, []).append(table)
+    if len(tables_of.get(UNDIVIDED, ())) < len(listed):
+        tables_of.pop(UNDIVIDED, None)
     whole = {
         subject: pd.concat(tables, ignore_index=True).drop_duplicates(ignore_index=True)
-        for subject, tables in found.items()
+        for subject, tables in tables_of.items()
     }
     # Only samples of many recordings are more; every n-th row stands for all.
     return {

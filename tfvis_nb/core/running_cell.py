@@ -5,14 +5,14 @@ from typing import Any
 
 def cell_id(shell: Any) -> str | None:
     """Return the id of the running cell, or None if the front end sends none."""
-    found = (_request(shell).get("metadata") or {}).get("cellId")
-    return found if isinstance(found, str) else None
+    cell = (_request(shell).get("metadata") or {}).get("cellId")
+    return cell if isinstance(cell, str) else None
 
 
 def run_id(shell: Any) -> str | None:
     """Return the id of this run of the cell: that of the message that requested it."""
-    found = (_request(shell).get("header") or {}).get("msg_id")
-    return found if isinstance(found, str) else None
+    message = (_request(shell).get("header") or {}).get("msg_id")
+    return message if isinstance(message, str) else None
 
 
 def _request(shell: Any) -> dict[str, Any]:

@@ -131,8 +131,8 @@ class StackTable:
     def own_frame(self) -> np.ndarray:
         """Return each stack's innermost frame of the user's own code (int32); -1 if there is none."""
         own = self.files["own"].to_numpy(zero_copy_only=False)[self.frames["file"].to_numpy()]
-        found: np.ndarray = np.append(self.stacks["frame"].to_numpy(), -1)[self._nearest(own)]
-        return found.astype(np.int32)
+        frames: np.ndarray = np.append(self.stacks["frame"].to_numpy(), -1)[self._nearest(own)]
+        return frames.astype(np.int32)
 
     def _nearest(self, chosen: np.ndarray) -> np.ndarray:
         """Return each stack itself or its nearest caller whose frame is chosen; their number if none is."""
@@ -146,8 +146,8 @@ class StackTable:
             # Each round halves the remaining steps, so deep stacks are cheap.
             farther = nearest[nearest]
             if (farther == nearest).all():
-                found: np.ndarray = nearest[:-1]
-                return found
+                own_or_caller: np.ndarray = nearest[:-1]
+                return own_or_caller
             nearest = farther
 
     def own_lines(self) -> np.ndarray:
@@ -155,8 +155,8 @@ class StackTable:
         files = self.files["name"].to_pylist()
         frames = zip(self.frames["file"].to_pylist(), self.frames["line"].to_pylist(), strict=True)
         lines: np.ndarray = np.array([*(f"{files[file]}:{line}" for file, line in frames), ""], object)
-        found: np.ndarray = lines[self.own_frame()]
-        return found
+        own: np.ndarray = lines[self.own_frame()]
+        return own
 
     def loop_lines(self) -> np.ndarray:
         """Return the line of the user's own code that starts the innermost tf.while_loop around each stack.
@@ -253,13 +253,13 @@ class StackBuilder:
 
 def joined(tables: Sequence[StackTable | None]) -> tuple[StackTable | None, list[int]]:
     """Concatenate stacks of several traces; return them and the offset of each one's numbers."""
-    firsts, found = [], []
+    firsts, shifted = [], []
     files = frames = stacks = 0
     for table in tables:
         firsts.append(stacks)
         if table is None:
             continue
-        found.append(
+        shifted.append(
             (
                 table.files,
                 _moved(table.frames, "file", files),
@@ -269,10 +269,10 @@ def joined(tables: Sequence[StackTable | None]) -> tuple[StackTable | None, list
         files += table.files.num_rows
         frames += table.frames.num_rows
         stacks += table.stacks.num_rows
-    if not found:
+    if not shifted:
         return None, firsts
-    whole = StackTable(*(pa.concat_tables(parts) for parts in zip(*found, strict=True)))
-    return _files_once(whole) if len(found) > 1 else whole, firsts
+    whole = StackTable(*(pa.concat_tables(parts) for parts in zip(*shifted, strict=True)))
+    return _files_once(whole) if len(shifted) > 1 else whole, firsts
 
 
 def _files_once(table: StackTable) -> StackTable:

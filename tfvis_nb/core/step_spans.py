@@ -77,11 +77,11 @@ def _on_pools(events: pd.DataFrame, codes: np.ndarray) -> np.ndarray:
 
     The call of a step and task is its first event.
     """
-    found = np.zeros(len(events), bool)
+    pooled = np.zeros(len(events), bool)
     is_host = is_kind(events, "host")
     executes = is_host & beginning(events["op"], _EXECUTOR)
     if not executes.any():
-        return found
+        return pooled
     names = ("task", "device", "lane")
     columns = [codes, *(events[name].cat.codes.to_numpy(np.int64) for name in names)]
     thread = pd.MultiIndex.from_arrays([*columns, events["thread"].fillna(-1)]).factorize()[0]
@@ -91,8 +91,8 @@ def _on_pools(events: pd.DataFrame, codes: np.ndarray) -> np.ndarray:
     first = order[np.unique(group[order], return_index=True)[1]]
     calls = thread[first[is_host[first]]]
     of_calls = np.isin(group, group[first[is_host[first]]])
-    found = is_host & of_calls & np.isin(thread, thread[executes]) & ~np.isin(thread, calls)
-    return found & (events["step"] != NO_STEP).to_numpy()
+    pooled = is_host & of_calls & np.isin(thread, thread[executes]) & ~np.isin(thread, calls)
+    return pooled & (events["step"] != NO_STEP).to_numpy()
 
 
 def _done_before(events: pd.DataFrame, finish: np.ndarray, codes: np.ndarray, own: np.ndarray) -> np.ndarray:
@@ -107,9 +107,9 @@ def _done_before(events: pd.DataFrame, finish: np.ndarray, codes: np.ndarray, ow
     done = np.full(used.shape[1], _NEVER)
     np.maximum.at(done, which.ravel(), finish[rows])
     before = pd.Series(done).groupby([used[0], used[1]])
-    found = np.full(len(own), _NEVER)
-    np.maximum.at(found, used[2], before.cummax().groupby([used[0], used[1]]).shift(fill_value=_NEVER))
-    return found[1:]
+    latest = np.full(len(own), _NEVER)
+    np.maximum.at(latest, used[2], before.cummax().groupby([used[0], used[1]]).shift(fill_value=_NEVER))
+    return latest[1:]
 
 
 def step_table(

@@ -90,9 +90,9 @@ class NumberedEvents:
 
     def device_of(self, column: str) -> np.ndarray:
         """Return the device number in ``source`` or ``destination``; -1 if empty."""
-        found = self._device_numbers(column)
+        devices = self._device_numbers(column)
         blank = self.devices.get_indexer([""])[0]
-        return np.where(found == blank, -1, found)
+        return np.where(devices == blank, -1, devices)
 
     def senders(self, moves: Moves) -> tuple[np.ndarray, np.ndarray]:
         """Return the op that made each transferred tensor, -1 if unknown, and the transfer.
@@ -119,8 +119,8 @@ class NumberedEvents:
 def numbers(texts: pa.Array, names: pa.Array) -> np.ndarray:
     """Return the index of each text in `names`; -1 if missing or null (int64)."""
     indices = pc.index_in(texts.cast(names.type), names, skip_nulls=True).fill_null(-1)
-    found: np.ndarray = indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+    of_texts: np.ndarray = indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return of_texts
 
 
 def texts_of(column: pd.Series) -> pa.Array:

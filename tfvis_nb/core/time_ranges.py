@@ -41,11 +41,11 @@ def range_ends(ends: Any, first_ns: int, last_ns: int) -> tuple[int, int]:
     pair = tuple(ends.split(":")) if isinstance(ends, str) else ends
     if not isinstance(pair, tuple) or len(pair) != 2 or all(end in ("", None) for end in pair):
         raise ValueError(Text("range_no_pair", ends=ends))
-    found = [_time(end, first_ns) for end in pair]
+    times = [_time(end, first_ns) for end in pair]
     given = [end not in ("", None) for end in pair]
     start, end = (
         one if is_given else limit
-        for one, is_given, limit in zip(found, given, (first_ns, last_ns), strict=True)
+        for one, is_given, limit in zip(times, given, (first_ns, last_ns), strict=True)
     )
     if start is None or end is None:
         raise ValueError(Text("range_no_pair", ends=ends))
@@ -73,13 +73,13 @@ def _time(value: Any, first_ns: int) -> int | None:
         return first_ns + (int(exact) if isinstance(exact, int) else whole)
     if isinstance(value, int | np.integer) and not isinstance(value, bool):
         return int(value)
-    found = _TIME.fullmatch(value.strip()) if isinstance(value, str) else None
-    if found is None:
+    match = _TIME.fullmatch(value.strip()) if isinstance(value, str) else None
+    if match is None:
         return None
-    if found[4]:
-        return int(found[4])
-    whole_part, _, part = found[2].partition(".")
+    if match[4]:
+        return int(match[4])
+    whole_part, _, part = match[2].partition(".")
     # In whole numbers: a float has too few digits for nanoseconds over hours.
-    unit = NANOSECONDS[found[3]]
+    unit = NANOSECONDS[match[3]]
     distance = int(whole_part) * unit + (int(part) * unit // 10 ** len(part) if part else 0)
-    return first_ns - distance if found[1] else first_ns + distance
+    return first_ns - distance if match[1] else first_ns + distance

@@ -38,9 +38,9 @@ def choose(
         own = [task for task in entry.tasks if named is None or {task, shown_task(task)} & named]
         if own:
             chosen.append(Chosen(entry, own, wanted))
-    found = [one for one in chosen if wanted is None or wanted & {*one.entry.steps}]
-    if found:
-        return found
+    matching = [one for one in chosen if wanted is None or wanted & {*one.entry.steps}]
+    if matching:
+        return matching
     known: tuple[str, Iterable[object]] = ("runs", runs)
     if chosen:
         known = "steps", sorted({step for one in chosen for step in one.entry.steps})

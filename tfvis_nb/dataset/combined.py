@@ -79,16 +79,16 @@ def _schema(name: str) -> pa.Schema:
 
 
 def _parts(folder: Path, entries: Iterable[Entry], name: str) -> list[_Part]:
-    found = []
+    parts = []
     for entry in entries:
         for task in entry.tasks:
             start = part_folder(name, entry.run, task)
-            found += [
+            parts += [
                 _Part(str(folder / path), stored, entry.run, task, entry.key, entry.version)
                 for path, stored in entry.parts.items()
                 if path.startswith(start)
             ]
-    return found
+    return parts
 
 
 def _read(part: _Part, names: Sequence[str], schema: pa.Schema) -> pa.Table:
@@ -102,13 +102,13 @@ def _read(part: _Part, names: Sequence[str], schema: pa.Schema) -> pa.Table:
     values |= {name: pa.nulls(rows, pa.int64()) for name in later}
     values |= {name: table[name] for name in own}
     with naming_part(part.path):
-        found = pa.table({name: values[name] for name in names}).cast(
+        read = pa.table({name: values[name] for name in names}).cast(
             pa.schema([schema.field(name) for name in names])
         )
-        for column, field in zip(found.columns, found.schema, strict=True):
+        for column, field in zip(read.columns, read.schema, strict=True):
             if column.null_count and not field.nullable:
                 raise ValueError(f"column {field.name!r} lacks values")
-    return found
+    return read
 
 
 def _frame(table: pa.Table, schema: pa.Schema) -> pd.DataFrame:
@@ -154,8 +154,8 @@ def op_totals(table: pd.DataFrame) -> pd.DataFrame:
     sums = grouped[["count", "total_ns"]].sum()
     known = grouped[["self_ns", "bytes"]].sum(min_count=1)
     least, most = grouped["min_ns"].min(), grouped["max_ns"].max()
-    found = pd.concat([sums, known["self_ns"], least, most, known["bytes"]], axis=1).reset_index()
-    return found.sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
+    totals = pd.concat([sums, known["self_ns"], least, most, known["bytes"]], axis=1).reset_index()
+    return totals.sort_values("total_ns", ascending=False, kind="stable", ignore_index=True)
 
 
 def step_ops(folder: Path, entries: Sequence[Entry]) -> pd.DataFrame:
@@ -177,17 +177,17 @@ def step_ops(folder: Path, entries: Sequence[Entry]) -> pd.DataFrame:
             ops, rows = [_sums(pa.concat_tables(ops), _STEP_OPS)], 0
             tasks = [_sums(pa.concat_tables(tasks), _TASKS)]
     summed = _sums(pa.concat_tables(ops), _STEP_OPS)
-    found = summed.join(_sums(pa.concat_tables(tasks), _TASKS), ["run", "step"]).sort_by(
+    joined = summed.join(_sums(pa.concat_tables(tasks), _TASKS), ["run", "step"]).sort_by(
         [(name, "ascending") for name in ("run", "step", "op", "kind")]
     )
-    return _frame(found, found.schema)
+    return _frame(joined, joined.schema)
 
 
 def _sums(table: pa.Table, schema: pa.Schema) -> pa.Table:
     """Add up the last column of a schema for each value of the others."""
     *keys, summed = schema.names
-    found = table.group_by(keys).aggregate([(summed, "sum")]).rename_columns([*keys, summed])
-    return found.cast(schema)
+    sums = table.group_by(keys).aggregate([(summed, "sum")]).rename_columns([*keys, summed])
+    return sums.cast(schema)
 
 
 def sources(entries: Sequence[Entry]) -> pd.DataFrame:

@@ -55,14 +55,14 @@ def named(parts: Sequence[str], root: int) -> Named:
     name of its host. The rest is the run: the folders below `root`, or the nearest above, and the file's
     name.
 
-    >>> found = named(["logs", "a", "rank3", "step17.pb"], 1)
-    >>> found.run, found.task, found.step
+    >>> source = named(["logs", "a", "rank3", "step17.pb"], 1)
+    >>> source.run, source.task, source.step
     ('a', '/job:worker/replica:0/task:3', 17)
-    >>> found = named(["logs", "train", "plugins", "profile", "2026_01_31", "gpu7.xplane.pb"], 1)
-    >>> found.run, found.task, found.step
+    >>> source = named(["logs", "train", "plugins", "profile", "2026_01_31", "gpu7.xplane.pb"], 1)
+    >>> source.run, source.task, source.step
     ('train/2026_01_31', '/job:gpu7/replica:0/task:0', None)
-    >>> found = named(["traces", "mlp_step2.pb.xz"], 1)
-    >>> found.run, found.task, found.step
+    >>> source = named(["traces", "mlp_step2.pb.xz"], 1)
+    >>> source.run, source.task, source.step
     ('mlp', None, 2)
     """
     *folders, file = parts
@@ -72,8 +72,8 @@ def named(parts: Sequence[str], root: int) -> Named:
     run, task, step = None, None, None
     rest: list[str] = []
     for at, folder in enumerate(folders):
-        if found := _HIVE.fullmatch(folder):
-            name, value = found[1].lower(), unquote(found[2])
+        if match := _HIVE.fullmatch(folder):
+            name, value = match[1].lower(), unquote(match[2])
             if name == "run":
                 run = value or None
             elif name.startswith("step"):
@@ -121,7 +121,7 @@ def _numbers(trace: Trace, first: int | None) -> list[int]:
     steps = steps[steps != NO_STEP]
     count = int(steps.max(initial=-1)) + 1
     labelled = [_NUMBER.search(trace.step_labels.get(step, "")) for step in steps.tolist()]
-    numbers = [int(found[1]) for found in labelled if found]
+    numbers = [int(match[1]) for match in labelled if match]
     if (
         len(numbers) == len(steps)
         and (np.diff(numbers) > 0).all()
@@ -144,18 +144,18 @@ def _in_profile(folders: Sequence[str], at: int) -> bool:
 
 def _taken(name: str, task: str | None, step: int | None) -> tuple[str, str | None, int | None]:
     """Remove the task and the step from a name; those of the innermost folder or file count."""
-    if found := _TASK.search(name):
-        job = found[1].lower()
-        task = f"/job:{'worker' if job in ('rank', 'task') else job}/replica:0/task:{int(found[2])}"
-        name = _without(name, found)
-    if found := _STEP.search(name):
-        step = int(found[1])
-        name = _without(name, found)
+    if match := _TASK.search(name):
+        job = match[1].lower()
+        task = f"/job:{'worker' if job in ('rank', 'task') else job}/replica:0/task:{int(match[2])}"
+        name = _without(name, match)
+    if match := _STEP.search(name):
+        step = int(match[1])
+        name = _without(name, match)
     return name, task, step
 
 
-def _without(name: str, found: re.Match[str]) -> str:
-    around: Iterable[str] = (name[: found.start()].rstrip(_BETWEEN), name[found.end() :].lstrip(_BETWEEN))
+def _without(name: str, match: re.Match[str]) -> str:
+    around: Iterable[str] = (name[: match.start()].rstrip(_BETWEEN), name[match.end() :].lstrip(_BETWEEN))
     return "_".join(filter(None, around))
 
 

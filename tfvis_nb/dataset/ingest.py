@@ -55,8 +55,8 @@ def ingest(
     prepare(folder)
     with _locked(folder):
         known = {entry.key: entry for entry in _swept(folder)}
-        found = _found(given, known, reading, run) if first is None else first
-        here = {key_of(source.url): source for source in found}
+        listed = _found(given, known, reading, run) if first is None else first
+        here = {key_of(source.url): source for source in listed}
         new = [source for key, source in here.items() if not _is_current(known.get(key), source, known, run)]
         lost = [entry for key, entry in known.items() if entry.found_by in given and key not in here]
         for entry in lost:
@@ -133,15 +133,15 @@ def _found(given: Sequence[str], known: dict[str, Entry], reading: Reading, run:
     """Return the files of all sources, each once; a source with earlier files may have none now."""
     remote = Remote(reading.storage_options or {}, reading.allow_http)
     before = {entry.found_by for entry in known.values()}
-    found: dict[str, Source] = {}
+    by_url: dict[str, Source] = {}
     for one in given:
         try:
             for source in find_sources(one, remote, run):
-                found.setdefault(source.url, source)
+                by_url.setdefault(source.url, source)
         except (FileNotFoundError, TraceFormatError):
             if one not in before:
                 raise
-    return list(found.values())
+    return list(by_url.values())
 
 
 def _is_current(entry: Entry | None, source: Source, known: dict[str, Entry], run: str | None) -> bool:

@@ -132,7 +132,7 @@ def _steps(trace: Trace, events: np.ndarray, steps: np.ndarray) -> pd.DataFrame:
     table = table.assign(
         start=start[events], end=end[events], last=first + own["duration_ns"].to_numpy(np.int64)
     )
-    found = table.groupby("step").agg(
+    by_step = table.groupby("step").agg(
         start=("start", "min"),
         end=("end", "max"),
         first=("first", "min"),
@@ -140,8 +140,8 @@ def _steps(trace: Trace, events: np.ndarray, steps: np.ndarray) -> pd.DataFrame:
         events=("start", "size"),
         label=("recorded", "first"),
     )
-    found["label"] = [trace.step_labels.get(step, "") for step in found["label"].tolist()]
-    return found.reset_index()
+    by_step["label"] = [trace.step_labels.get(step, "") for step in by_step["label"].tolist()]
+    return by_step.reset_index()
 
 
 def write(table: pa.Table, file: Path) -> None:
@@ -228,13 +228,13 @@ def _single_bars(events: pd.DataFrame, lanes: LaneOrder, steps: np.ndarray, cate
 def _devices(lanes: LaneOrder) -> pd.DataFrame:
     """Return the devices in the order of their lanes, with the kind and the counted lanes of each."""
     table = lanes.table.assign(number=np.arange(len(lanes.table)))
-    found = []
+    devices = []
     for device, own in table.groupby("device", sort=False):
         work = own[own["kind"].isin(DEVICE_WORK)]
         members = own if work.empty else work
         kind = str(members["kind"].iloc[int(members["events"].to_numpy().argmax())])
-        found.append((device, kind, members["number"].tolist(), int(members["events"].sum())))
-    return pd.DataFrame(found, columns=["device", "kind", "members", "events"])
+        devices.append((device, kind, members["number"].tolist(), int(members["events"].sum())))
+    return pd.DataFrame(devices, columns=["device", "kind", "members", "events"])
 
 
 def _of_devices(lanes: LaneOrder, bars: Bars, devices: pd.DataFrame) -> Bars:
@@ -337,11 +337,11 @@ def _described(
 
 def _bounds(columns: Bars, heads: Sequence[int], names: Sequence[str]) -> list[list[int]]:
     """Return the first row of each row group, and its bounds."""
-    found = []
+    bounds = []
     for name in names:
         column, _, side = name.rpartition("_")
-        found.append((np.minimum if side == "low" else np.maximum).reduceat(columns[column], heads).tolist())
-    return [list(group) for group in zip(heads, *found, strict=True)]
+        bounds.append((np.minimum if side == "low" else np.maximum).reduceat(columns[column], heads).tolist())
+    return [list(group) for group in zip(heads, *bounds, strict=True)]
 
 
 def _lane_busy(lanes: LaneOrder, start: np.ndarray, end: np.ndarray) -> np.ndarray:

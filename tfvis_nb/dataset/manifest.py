@@ -108,9 +108,9 @@ def parts_now(folder: Path, key: str) -> Iterable[str]:
 
 def read(folder: Path) -> tuple[list[Entry], list[Path]]:
     """Return the entries of a dataset, ordered by source, and the files that are not entries."""
-    found = {file: _read(file) for file in sorted((folder / MANIFEST).glob("*.json"))}
-    entries = [entry for entry in found.values() if entry is not None]
-    damaged = [file for file, entry in found.items() if entry is None]
+    by_file = {file: _read(file) for file in sorted((folder / MANIFEST).glob("*.json"))}
+    entries = [entry for entry in by_file.values() if entry is not None]
+    damaged = [file for file, entry in by_file.items() if entry is None]
     return sorted(entries, key=lambda entry: (natural(entry.source), entry.source)), damaged
 
 
@@ -122,9 +122,9 @@ def _read(file: Path) -> Entry | None:
         return None
 
 
-def _entry(found: Any, key: str) -> Entry:
+def _entry(document: Any, key: str) -> Entry:
     """Check the values of an entry, which may be damaged."""
-    entry = Entry(**found)
+    entry = Entry(**document)
     texts = (entry.source, entry.found_by, entry.modified, entry.run, *entry.tasks, *entry.tasks.values())
     if not all(isinstance(text, str) for text in texts):
         raise TypeError("a name that is no text")
@@ -145,7 +145,7 @@ def _entry(found: Any, key: str) -> Entry:
         raise ValueError("a source without details")
     if entry.problem:
         Text.stored(entry.problem["words"], entry.problem["id"], dict(entry.problem["figures"]))
-    return Entry(**{**found, "steps": tuple(entry.steps), "parts": parts})
+    return Entry(**{**document, "steps": tuple(entry.steps), "parts": parts})
 
 
 def settled(entries: Iterable[Entry]) -> Iterator[Entry]:

@@ -141,17 +141,17 @@ def others(folder: Path, own: Collection[str]) -> list[Path]:
     Files in ``manifest/`` named like entries are left out: `manifest.read` reports them.
     """
     named = {*own}.union(*(intent.names for intent in intents(folder)))
-    found = []
+    foreign = []
     for name in (MANIFEST, *FOLDERS):
         if os.path.lexists(folder / name) and not is_folder(folder / name):
-            found.append(folder / name)
+            foreign.append(folder / name)
             continue
         for parent, folders, files in os.walk(folder / name):
             links = [each for each in folders if not is_folder(Path(parent, each))]
-            found += [Path(parent, each) for each in (*files, *links)]
+            foreign += [Path(parent, each) for each in (*files, *links)]
     return sorted(
         path
-        for path in found
+        for path in foreign
         if not (is_plain(path) and path.relative_to(folder).as_posix() in named)
         and not (path.parent == folder / MANIFEST and path.suffix == ".json")
     )

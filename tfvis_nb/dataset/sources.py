@@ -35,19 +35,19 @@ def each(sources: Any) -> list[str]:
     """
     if isinstance(sources, (str, os.PathLike)):
         sources = [sources]
-    found = (
+    sequence = (
         [*sources]
         if isinstance(sources, Iterable) and not isinstance(sources, (bytes, Mapping))
         else [sources]
     )
-    for one in found:
+    for one in sequence:
         if (
             not isinstance(one, (str, os.PathLike))
             or not isinstance(os.fspath(one), str)
             or not os.fspath(one)
         ):
             raise TypeError(Text("source_of_dataset", type=type(one).__name__ if one else "nothing"))
-    texts = [os.fspath(one) for one in found]
+    texts = [os.fspath(one) for one in sequence]
     return [one if is_url(one) else os.path.abspath(Path(one).expanduser()) for one in texts]  # noqa: PTH100
 
 
@@ -91,16 +91,16 @@ _File = tuple[str, int, str, tuple[str, ...], int]
 
 
 def _local(path: Path) -> Iterator[_File]:
-    found = find(path, every=True)
-    files = [path] if found is None else found.files
-    root = _fixed(path.parts) if found is not None and not path.is_dir() else path.parts
-    if found is None:
+    listing = find(path, every=True)
+    files = [path] if listing is None else listing.files
+    root = _fixed(path.parts) if listing is not None and not path.is_dir() else path.parts
+    if listing is None:
         root = path.parts[:-1]
     for file in files:
         try:
             about = file.stat()
         except OSError:
-            if found is None:
+            if listing is None:
                 raise
             # Reading it reports the reason.
             yield str(file), 0, "", file.parts[1:], len(root) - 1
@@ -109,12 +109,12 @@ def _local(path: Path) -> Iterator[_File]:
 
 
 def _remote(url: str, remote: Remote) -> Iterator[_File]:
-    found = listed(url, remote)
-    path = PurePosixPath(found.path).parts
-    root = _fixed(path) if found.is_pattern else path if found.several else path[:-1]
-    if any(PurePosixPath(file.path).parts[len(root) :] == (FORMAT,) for file in found.files):
+    listing = listed(url, remote)
+    path = PurePosixPath(listing.path).parts
+    root = _fixed(path) if listing.is_pattern else path if listing.several else path[:-1]
+    if any(PurePosixPath(file.path).parts[len(root) :] == (FORMAT,) for file in listing.files):
         raise ValueError(Text("dataset_at_url", url=url, traces="s3://bucket/logs"))
-    for file in found.files:
+    for file in listing.files:
         yield file.url, file.size, file.modified, PurePosixPath(file.path).parts, len(root)
 
 

@@ -52,15 +52,15 @@ def step_figures(trace: Trace) -> pa.Table:
     if rows.empty:
         return STEPS.empty_table()
     rows = rows.reset_index(drop=True)
-    found: dict[Any, pd.Series] = {name: whole[name].reset_index(drop=True) for name in ("step_ns", *PARTS)}
+    figures: dict[Any, pd.Series] = {name: whole[name].reset_index(drop=True) for name in ("step_ns", *PARTS)}
     keys = pd.MultiIndex.from_frame(rows)
     for table in (_own(trace), _waits(trace), _work(trace, keys), _devices(trace), _memory(trace, rows)):
-        found |= {name: table[name].reindex(keys).reset_index(drop=True) for name in table.columns}
+        figures |= {name: table[name].reindex(keys).reset_index(drop=True) for name in table.columns}
     for name in COUNTS:
-        found[name] = found[name].fillna(0)
-    found["time"] = found["start_ns"]
+        figures[name] = figures[name].fillna(0)
+    figures["time"] = figures["start_ns"]
     columns = {name: pa.array(rows[name]) for name in _KEYS} | {
-        name: pa.array(found[name], pa.int64(), from_pandas=True) for name in FIGURES
+        name: pa.array(figures[name], pa.int64(), from_pandas=True) for name in FIGURES
     }
     return pa.table({name: columns[name].cast(STEPS.field(name).type) for name in STEPS.names})
 
@@ -83,10 +83,10 @@ def _own(trace: Trace) -> pd.DataFrame:
         **{name: (kind == one).to_numpy(np.int64) for name, one in _COUNTED.items()},
     )
     grouped = _grouped(table)
-    found: pd.DataFrame = grouped[["bytes", *_COUNTED]].sum()
-    found["start_ns"] = grouped["start_ns"].min()
-    found["duration_ns"] = grouped["end_ns"].max() - found["start_ns"]
-    return found.astype("Int64")
+    sums: pd.DataFrame = grouped[["bytes", *_COUNTED]].sum()
+    sums["start_ns"] = grouped["start_ns"].min()
+    sums["duration_ns"] = grouped["end_ns"].max() - sums["start_ns"]
+    return sums.astype("Int64")
 
 
 def _waits(trace: Trace) -> pd.DataFrame:
@@ -97,16 +97,16 @@ def _waits(trace: Trace) -> pd.DataFrame:
     sums = grouped.sum(min_count=1)
     every = _grouped(trace.events[_KEYS].drop_duplicates()).size().index
     # A sum that is unknown stays unknown.
-    found = sums.reindex(every.union(sums.index)).where(lambda one: one.index.isin(sums.index), 0)
-    return pd.DataFrame({"network_wait_ns": found})
+    waits = sums.reindex(every.union(sums.index)).where(lambda one: one.index.isin(sums.index), 0)
+    return pd.DataFrame({"network_wait_ns": waits})
 
 
 def _work(trace: Trace, keys: pd.MultiIndex) -> pd.DataFrame:
     """Return the kernel time of each task's busiest device in each step; null on tasks without kernels."""
     kernels = trace.events[(trace.events["kind"] == "kernel").to_numpy()]
     grouped = _grouped(kernels[_KEYS])
-    found = device_work(kernels, grouped.ngroup().to_numpy(), grouped.ngroups)
-    work = pd.Series(found, grouped.size().index, "Int64")
+    busy = device_work(kernels, grouped.ngroup().to_numpy(), grouped.ngroups)
+    work = pd.Series(busy, grouped.size().index, "Int64")
     with_kernels = keys[keys.isin(kernels["task"].unique(), "task")]
     return pd.DataFrame({"work_ns": work.reindex(with_kernels, fill_value=0)})
 

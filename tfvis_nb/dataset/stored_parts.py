@@ -33,14 +33,14 @@ def footer_sum(path: Path, size: int | None = None) -> int:
     OSError if there is no footer, the file is not a plain one, or has another `size`.
     """
     with os.fdopen(open_plain(path, follow=True), "rb") as file:
-        found = file.seek(0, 2)
-        if size is not None and found != size:
+        length_of_file = file.seek(0, 2)
+        if size is not None and length_of_file != size:
             raise OSError("it has another size than the one that was written")
-        file.seek(max(found - _TAIL, 0))
+        file.seek(max(length_of_file - _TAIL, 0))
         length = int.from_bytes(file.read(4), "little") + _TAIL
-        if length > found:
+        if length > length_of_file:
             raise OSError("the footer is missing")
-        file.seek(found - length)
+        file.seek(length_of_file - length)
         return zlib.crc32(file.read(length))
 
 

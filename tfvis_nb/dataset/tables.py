@@ -92,8 +92,8 @@ def _values(column: pd.Series, kind: pa.DataType) -> pa.Array | pa.ChunkedArray:
         texts = pa.array(column.cat.categories.tolist(), pa.string())
         codes = pa.array(column.cat.codes.to_numpy(), pa.int32(), mask=column.isna().to_numpy())
         return pa.DictionaryArray.from_arrays(codes, texts).cast(kind)
-    found = pa.array(column)
-    return found if found.type == kind else found.cast(kind)
+    array = pa.array(column)
+    return array if array.type == kind else array.cast(kind)
 
 
 def events(trace: Trace) -> pa.Table:
@@ -140,15 +140,15 @@ def ops(trace: Trace) -> pa.Table:
         moved=trace.events["bytes"],
     )
     grouped = of_event.groupby(_KEYS, observed=True, dropna=False, sort=True)
-    found = grouped.agg(
+    totals = grouped.agg(
         count=("duration", "size"),
         total_ns=("duration", "sum"),
         min_ns=("duration", "min"),
         max_ns=("duration", "max"),
     )
     for name, column in (("self_ns", "own"), ("bytes", "moved")):
-        found[name] = grouped[column].sum(min_count=1)
-    return table(found.reset_index(), SCHEMAS["ops"])
+        totals[name] = grouped[column].sum(min_count=1)
+    return table(totals.reset_index(), SCHEMAS["ops"])
 
 
 def stacks(trace: Trace) -> pa.Table:

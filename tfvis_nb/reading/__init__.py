@@ -125,17 +125,17 @@ def read_with_hosts(
 
     budget, remote = Budget(max_unpacked_bytes), Remote(storage_options or {}, allow_http)
     with progress_after("reading") as progress:
-        found = collect(source, threadpool, budget, remote, progress)
-    hosts = [item.hostname for item in found.steps if isinstance(item, RecordedHost)]
+        collection = collect(source, threadpool, budget, remote, progress)
+    hosts = [item.hostname for item in collection.steps if isinstance(item, RecordedHost)]
     # Only here, where the bytes have been released.
-    with gate(_source_label(source, found.titles)):
-        trace = _put_together(found, _title(source, found.titles) if title is None else title)
+    with gate(_source_label(source, collection.titles)):
+        trace = _put_together(collection, _title(source, collection.titles) if title is None else title)
     if isinstance(source, (str, os.PathLike)):
         trace.read_from = os.fsdecode(source)
     return trace, hosts
 
 
-def _put_together(found: Collection, title: str) -> Trace:
+def _put_together(collection: Collection, title: str) -> Trace:
     """Merge everything that was read into one trace."""
     from tfvis_nb.clocks.alignment import aligned
     from tfvis_nb.reading.concat import concatenate
@@ -145,23 +145,25 @@ def _put_together(found: Collection, title: str) -> Trace:
     from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
     from tfvis_nb.reading.unlike import days_apart, simultaneous_steps, unlike_programs, unlike_runs
 
-    read = _runs_merged(found.steps)
+    read = _runs_merged(collection.steps)
     steps = [item for item in read if isinstance(item, RecordedStep)]
     if len(steps) == len(read):
         trace = assemble(steps, title)
     else:
         trace = concatenate([item if isinstance(item, Trace) else assemble([item]) for item in read], title)
-    if (found.ranked or found.merged or len(steps) == len(read)) and trace.events["task"].nunique() > 1:
+    if (collection.ranked or collection.merged or len(steps) == len(read)) and trace.events[
+        "task"
+    ].nunique() > 1:
         trace = aligned(trace)
-    if len(found.titles) > 1:
+    if len(collection.titles) > 1:
         trace.notes += unlike_runs(trace)
         # The traces of a session are of one job, however long it runs.
-        trace.notes += days_apart(trace) + unlike_programs(trace) if len({*found.titles}) > 1 else []
+        trace.notes += days_apart(trace) + unlike_programs(trace) if len({*collection.titles}) > 1 else []
         if len(steps) == len(read):
             trace.notes += simultaneous_steps(trace)
-    if found.timelines:
-        trace = overlay(trace, found.timelines, ranked=found.ranked)
-    trace.notes += found.notes
+    if collection.timelines:
+        trace = overlay(trace, collection.timelines, ranked=collection.ranked)
+    trace.notes += collection.notes
     trace.notes += gpu_rows_notes(trace)
     return trace
 

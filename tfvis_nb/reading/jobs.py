@@ -77,7 +77,7 @@ def by_job(read: Sequence[Named]) -> list[Named]:
 
     What the caller holds in memory stays as it is: one step each, such as the runs of a recording.
     """
-    tasks = {index: found for index, one in enumerate(read) if one.file and (found := _tasks(one.content))}
+    tasks = {index: names for index, one in enumerate(read) if one.file and (names := _tasks(one.content))}
     if len(set(tasks.values())) < 2:
         return list(read)
     files = [file for index in tasks if (file := _file(index, read[index], tasks[index])).steps]
@@ -104,13 +104,13 @@ def _tasks(content: RecordedStep | RecordedHost | Trace) -> frozenset[str]:
     if isinstance(content, RecordedHost):
         return frozenset()
     if isinstance(content, RecordedStep):
-        found = {where.task for where in content.places}
+        tasks = {where.task for where in content.places}
     else:
-        found = {str(task) for task in content.events["task"].unique()}
-    found -= {""}
-    if LOCAL in found:
+        tasks = {str(task) for task in content.events["task"].unique()}
+    tasks -= {""}
+    if LOCAL in tasks:
         return frozenset()
-    return frozenset(task for task in found if not task.startswith(_SERVERS)) or frozenset(found)
+    return frozenset(task for task in tasks if not task.startswith(_SERVERS)) or frozenset(tasks)
 
 
 def _file(index: int, one: Named, tasks: frozenset[str]) -> _File:
@@ -211,9 +211,9 @@ def _pairs(clusters: Sequence[list[_Step]], steps: Sequence[_Step]) -> dict[_Ste
     both = np.minimum(end, last) - np.maximum(start, first)
     overlaps = 2 * both > np.minimum(end - start, last - first)
     single = overlaps & (overlaps.sum(1, keepdims=True) == 1) & (overlaps.sum(0, keepdims=True) == 1)
-    found = {steps[row]: int(cluster) for row, cluster in np.argwhere(single).tolist()}
-    if found or overlaps.any():
-        return found
+    pairs = {steps[row]: int(cluster) for row, cluster in np.argwhere(single).tolist()}
+    if pairs or overlaps.any():
+        return pairs
     return _same(clusters, steps, "name")
 
 
@@ -226,13 +226,13 @@ def _same(clusters: Sequence[list[_Step]], steps: Sequence[_Step], name: str) ->
         seen[text] = seen.get(text, -1) + 1
         places[text, seen[text]] = place
     seen = {}
-    found: dict[_Step, int] = {}
+    matched: dict[_Step, int] = {}
     for step in steps:
         text = getattr(step, name)
         seen[text] = seen.get(text, -1) + 1
         if text and (text, seen[text]) in places:
-            found[step] = places[text, seen[text]]
-    return found
+            matched[step] = places[text, seen[text]]
+    return matched
 
 
 class _Merged(NamedTuple):

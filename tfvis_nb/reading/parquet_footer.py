@@ -68,17 +68,17 @@ class _Thrift:
 
     def struct(self, wanted: dict[int, Any]) -> dict[int, Any]:
         """Read a struct; return the values of the wanted fields: numbers, structs, or lists of structs."""
-        found: dict[int, Any] = {}
+        values: dict[int, Any] = {}
         number = 0
         while head := self._byte():
             # If the gap to the previous field is large, the number of the field follows its type.
             number = number + (head >> 4) if head >> 4 else self._varint() >> 1
             value = self._value(head & 15, wanted.get(number, {}))
             if number in wanted:
-                if number in found:  # which of them counts is up to the reader
+                if number in values:  # which of them counts is up to the reader
                     raise IndexError(number)
-                found[number] = value
-        return found
+                values[number] = value
+        return values
 
     def _value(self, kind: int, wanted: dict[int, Any]) -> Any:
         if kind in _INTEGERS:

@@ -140,11 +140,11 @@ def _read_messages(
 
 def _event(data: Data, record: Record, other: Counter[str]) -> list[tuple[str, bytes]]:
     """Return tag and content of an event's run metadata; count other events by content."""
-    found = []
+    contents = []
     for outer in wire.fields(data, record.start, record.end):
         if outer.number == _SUMMARY and outer.wire_type == wire.LENGTH:
-            found += _summaries(data, outer)
-            if found:
+            contents += _summaries(data, outer)
+            if contents:
                 continue
         if outer.number == _RUN and outer.wire_type == wire.LENGTH:
             tag, content = "", b""
@@ -153,15 +153,15 @@ def _event(data: Data, record: Record, other: Counter[str]) -> list[tuple[str, b
                     tag = text(bytes(data[inner.start : inner.end]))
                 elif inner.wire_type == wire.LENGTH and inner.number == 2:
                     content = bytes(data[inner.start : inner.end])
-            found.append((tag, content))
+            contents.append((tag, content))
         elif outer.number in _CONTENTS:
             other[_CONTENTS[outer.number]] += 1
-    return found
+    return contents
 
 
 def _summaries(data: Data, summary: wire.WireField) -> list[tuple[str, bytes]]:
     """Return tag and content of run metadata among the values of a summary of TensorFlow 2."""
-    found = []
+    contents = []
     for value in _messages(data, summary, 1):
         parts = {field.number: field for field in wire.fields(data, value.start, value.end)}
         names = [
@@ -174,8 +174,8 @@ def _summaries(data: Data, summary: wire.WireField) -> list[tuple[str, bytes]]:
             continue
         tag = text(bytes(data[parts[_TAG].start : parts[_TAG].end])) if _TAG in parts else ""
         strings = _messages(data, parts[_TENSOR], _STRINGS)
-        found += [(tag, bytes(data[one.start : one.end])) for one in strings]
-    return found
+        contents += [(tag, bytes(data[one.start : one.end])) for one in strings]
+    return contents
 
 
 def _messages(data: Data, outer: wire.WireField, number: int) -> list[wire.WireField]:

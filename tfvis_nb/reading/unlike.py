@@ -64,7 +64,7 @@ def unlike_programs(trace: Trace) -> list[str]:
         alike = [group for group in groups if len(group[0] & own) >= _ALIKE * min(len(group[0]), len(own))]
         others = [group for group in groups if all(group is not one for one in alike)]
         steps = sorted([*(number for _, numbers in alike for number in numbers), step])
-        groups = [*others, (own.union(*(found for found, _ in alike)), steps)]
+        groups = [*others, (own.union(*(kinds for kinds, _ in alike)), steps)]
     if len(groups) < 2:
         return []
     first = [trace.step_labels.get(steps[0]) or f"step {steps[0]}" for _, steps in groups]

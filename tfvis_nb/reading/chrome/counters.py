@@ -70,8 +70,10 @@ class CounterEvents:
         ]
         columns = dict(zip(counters.SERIES, zip(*named, strict=True), strict=True)) if named else {}
         of_series = {name: pd.Categorical(np.array(texts, object)) for name, texts in columns.items()}
-        found: dict[str, Any] = {name: texts[series[usable]] for name, texts in of_series.items()}
-        return counters.build(found | {"time_ns": time[usable] + origin, "value": value[usable]}), notes
+        texts_of_rows: dict[str, Any] = {name: texts[series[usable]] for name, texts in of_series.items()}
+        return counters.build(
+            texts_of_rows | {"time_ns": time[usable] + origin, "value": value[usable]}
+        ), notes
 
 
 def number_of(value: Any) -> float:

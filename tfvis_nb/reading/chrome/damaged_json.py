@@ -243,10 +243,10 @@ def find_events(
     try:
         end = lenient.members(1, members, until=EVENTS)
     except DamageError as error:
-        found = _LIST.search(text, error.at)
-        if found is None:
+        match = _LIST.search(text, error.at)
+        if match is None:
             raise
-        return members, found.end(), Gap(error.at, found.start(), error.at, error.reason)
+        return members, match.end(), Gap(error.at, match.start(), error.at, error.reason)
     repairs += lenient.repairs
     return members, end if text[end - 1] == "[" else -1, None
 
@@ -301,9 +301,9 @@ def read_events(text: str, decoder: json.JSONDecoder, *, bare: bool, whole: bool
             read.repairs[COMMAS] += after_comma
             read.closed, read.at = True, at + 1
             break
-        found: Counter[str] = Counter()
+        repairs: Counter[str] = Counter()
         try:
-            event, end = _read_event(text, at, decoder, found)
+            event, end = _read_event(text, at, decoder, repairs)
         except DamageError as error:
             cut = error.ended and not (error.quote >= 0 and _WHOLE.search(text, error.quote))
             resumed = _resume(text, at, decoder, bare=bare, whole=whole, cut=cut)
@@ -321,8 +321,8 @@ def read_events(text: str, decoder: json.JSONDecoder, *, bare: bool, whole: bool
         if end >= len(text) and not whole:
             break
         read.events.append(event)
-        if found:
-            read.repairs += found
+        if repairs:
+            read.repairs += repairs
         after_comma = text[end : end + 1] == ","
         read.repairs[COMMAS] += text[end : end + 1] == "{"
         read.at = end + after_comma

@@ -89,15 +89,15 @@ class FlowEvents:
             return {}, notes
         # Merged traces must not share the numbers of their arrows.
         salt = zlib.crc32(columns.start.tobytes() + columns.duration.tobytes()) << 31
-        found = {}
+        arrays = {}
         for name, side in ((FLOWS_OUT, 0), (FLOWS_IN, 1)):
             lists: dict[int, list[int]] = {}
             for number, arrow in enumerate(arrows):
                 lists.setdefault(arrow[side], []).append(salt + number)
-            found[name] = pa.array(
+            arrays[name] = pa.array(
                 [lists.get(row) for row in range(len(columns.start))], pa.list_(pa.int64())
             )
-        return found, notes
+        return arrays, notes
 
 
 def _arrows(ends: list[tuple[tuple[str, ...], int, int, int]]) -> tuple[list[tuple[int, int]], int]:

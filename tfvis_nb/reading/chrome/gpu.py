@@ -34,15 +34,15 @@ def launches(
     `known` marks rows with a `correlation`; `launching` and `launched` are the rows on the host and on the
     GPU.
     """
-    found = np.full(len(correlation), -1, np.int64)
+    launch = np.full(len(correlation), -1, np.int64)
     hosts = np.flatnonzero(launching & known)
     rows = np.flatnonzero(launched & known)
     if len(hosts) and len(rows):
         hosts = hosts[np.argsort(correlation[hosts], kind="stable")]
         index = np.minimum(np.searchsorted(correlation[hosts], correlation[rows]), len(hosts) - 1)
         same = correlation[hosts[index]] == correlation[rows]
-        found[rows[same]] = hosts[index[same]]
-    return found
+        launch[rows[same]] = hosts[index[same]]
+    return launch
 
 
 def enclosing(
@@ -52,7 +52,7 @@ def enclosing(
 
     All are int64 or masks over the same rows; the result is row numbers, -1 if none is open.
     """
-    found = np.full(len(start), -1, np.int64)
+    outer = np.full(len(start), -1, np.int64)
     rows = np.flatnonzero(around | wanted)
     rows = rows[np.lexsort((wanted[rows], -end[rows], start[rows], thread[rows]))]
     open_rows: list[tuple[int, int]] = []
@@ -71,7 +71,7 @@ def enclosing(
         while open_rows and open_rows[-1][1] <= begin:
             open_rows.pop()
         if asks and open_rows:
-            found[row] = open_rows[-1][0]
+            outer[row] = open_rows[-1][0]
         if holds:
             open_rows.append((row, finish))
-    return found
+    return outer

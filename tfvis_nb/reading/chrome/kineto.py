@@ -300,13 +300,13 @@ def _task(keys: Mapping[str, Any], columns: Columns) -> tuple[str, list[str]]:
 def _rank_in_collectives(columns: Columns) -> tuple[int | None, int | None]:
     """Return the rank in the largest process group, and the size of that, from arguments of collectives."""
     given = columns.detail.filter(pc.match_substring(columns.detail, "Group size="))
-    found = {
+    groups = {
         (int(size[1]), int(rank[1]))
         for detail in given.slice(0, _MOST_COLLECTIVES).to_pylist()
         if (size := _GROUP_SIZE.search(detail)) and (rank := _RANK.search(detail))
     }
-    largest = max(found, default=(0, 0))[0]
-    ranks = {rank for size, rank in found if size == largest}
+    largest = max(groups, default=(0, 0))[0]
+    ranks = {rank for size, rank in groups if size == largest}
     return (ranks.pop(), largest) if len(ranks) == 1 else (None, None)
 
 

@@ -81,14 +81,14 @@ def _device(given: Any) -> dict[str, Any]:
     number = given.get("id") if isinstance(given, dict) else None
     if type(number) is not int or number < 0:
         return {}
-    found: dict[str, Any] = {
+    properties: dict[str, Any] = {
         column: value
         for name, column in _NUMBERS.items()
         if type(value := given.get(name)) is int and 0 < value < 2**63
     }
     if isinstance(given.get("name"), str):
-        found["model"] = text(given["name"])
+        properties["model"] = text(given["name"])
     capability = [given.get(name) for name in ("computeMajor", "computeMinor")]
     if given.get("warpSize") == _WARP and all(type(part) is int for part in capability):
-        found["compute_capability"] = "{}.{}".format(*capability)
-    return {"device": f"/device:GPU:{number}", **found} if found else {}
+        properties["compute_capability"] = "{}.{}".format(*capability)
+    return {"device": f"/device:GPU:{number}", **properties} if properties else {}

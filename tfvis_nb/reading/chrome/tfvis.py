@@ -173,8 +173,8 @@ def _nested(kept: Mapping[str, list[Any]]) -> pa.Table | None:
 
 def _numbers(given: list[Any]) -> list[int]:
     numbers, known = integers(given)
-    found: list[int] = numbers[known].tolist()
-    return found
+    valid: list[int] = numbers[known].tolist()
+    return valid
 
 
 def _kinds(columns: Columns) -> pd.Categorical:

@@ -132,10 +132,10 @@ def _pid(event: dict[str, Any]) -> Any:
 
 
 def _inputs(arguments: dict[str, Any]) -> tuple[str, ...]:
-    found: list[str] = []
-    while (key := f"input{len(found)}") in arguments:
-        found.append(text(arguments[key]))
-    return tuple(found)
+    inputs: list[str] = []
+    while (key := f"input{len(inputs)}") in arguments:
+        inputs.append(text(arguments[key]))
+    return tuple(inputs)
 
 
 def _replaced_times(bars: Sequence[Bar], places: Mapping[str, Place]) -> list[str]:

@@ -190,11 +190,11 @@ class _Marks:
 
     def labels(self, step: np.ndarray) -> dict[int, str]:
         """Return the label of each step that contains a mark, from its first mark."""
-        found: dict[int, str] = {}
+        labels: dict[int, str] = {}
         for number, label in zip(step[self.rows].tolist(), self._labels, strict=True):
             if number != NO_STEP:
-                found.setdefault(number, label)
-        return found
+                labels.setdefault(number, label)
+        return labels
 
     def steps(self, columns: Columns, launch: np.ndarray) -> np.ndarray:
         """Return the step of each row: the mark during which it was launched or, if unknown, started."""

@@ -115,10 +115,10 @@ class Machine:
 
     def look_up(self, module: Any, name: Any) -> None:
         """Push a global, if it is allowed."""
-        found = Global(_word(module), _word(name))
-        if found not in (_ENCODE, _BYTES) and found not in self.allowed:
-            raise RefusedError(Text("pickle_refused", name=str(found)[:120]))
-        self.stack.append(found)
+        name_of_module = Global(_word(module), _word(name))
+        if name_of_module not in (_ENCODE, _BYTES) and name_of_module not in self.allowed:
+            raise RefusedError(Text("pickle_refused", name=str(name_of_module)[:120]))
+        self.stack.append(name_of_module)
 
     def call(self, made_by: Any, arguments: Any) -> None:
         """Push the object that a call would create, without calling."""

@@ -65,15 +65,15 @@ class Handler:
 def _endless(data: Data) -> list[int]:
     """Return where tags with lengths near 2**64 may be: numbers and names may look the same."""
     if len(data) < _FEW:
-        return [found.start() for found in _ENDLESS_LENGTH.finditer(data)]
+        return [offsets.start() for offsets in _ENDLESS_LENGTH.finditer(data)]
     # Such a length has four bytes of 0xff. The expression alone would take as long as decoding.
     pairs = np.frombuffer(data, np.uint16, len(data) // 2)
-    found: list[int] = []
+    offsets: list[int] = []
     for at in 2 * np.flatnonzero(pairs == 0xFFFF):
-        if not found or at >= found[-1] + _LONGEST:
+        if not offsets or at >= offsets[-1] + _LONGEST:
             match = _ENDLESS_LENGTH.search(data, max(int(at) - _LONGEST, 0), int(at) + _LONGEST)
-            found += [match.start()] if match else []
-    return found
+            offsets += [match.start()] if match else []
+    return offsets
 
 
 @cache

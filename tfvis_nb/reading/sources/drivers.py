@@ -182,12 +182,12 @@ def opened(url: str, remote: Remote, budget: Budget) -> Opened:
         if refused:
             raise ValueError(Text("url_layer_refused", url=url, layer=min(refused)))
     path, protocol, options = layers.pop()
-    found = Opened(_source(protocol, options, budget), path, None, budget)
+    source = Opened(_source(protocol, options, budget), path, None, budget)
     for path, protocol, options in reversed(layers):
-        found = _around(found, protocol, path, options, url)
+        source = _around(source, protocol, path, options, url)
     # Drivers cache listings, but jobs keep writing.
-    found.system.invalidate_cache()
-    return found
+    source.system.invalidate_cache()
+    return source
 
 
 def protocols(kind: type) -> frozenset[str]:

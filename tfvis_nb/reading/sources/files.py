@@ -54,18 +54,18 @@ def find(path: Path, *, every: bool = False) -> Found[Path] | None:
     if path.is_dir():
         if (path / DATASET[0]).is_file() and (path / DATASET[1]).is_dir():
             raise TraceFormatError(Text("folder_is_dataset", path=str(path)))
-        found = _of_folder(path, every=every)
-        if not found.files:
+        listing = _of_folder(path, every=every)
+        if not listing.files:
             raise TraceFormatError(Text("folder_without_traces", path=path))
     elif any(letter in str(path) for letter in "*?[") and not os.path.lexists(path):
-        found = _of_pattern(path, every=every)
-        if not found.files:
+        listing = _of_pattern(path, every=every)
+        if not listing.files:
             raise FileNotFoundError(errno.ENOENT, Text("pattern_without_files"), str(path))
     else:
         return None
     if not every:
-        check_count(path, found.files)
-    return found
+        check_count(path, listing.files)
+    return listing
 
 
 def check_local_kind(path: Path) -> None:
@@ -87,8 +87,8 @@ def _of_pattern(pattern: Path, *, every: bool) -> Found[Path]:
     inside = [_of_folder(folder, every=every) for folder in sorted(folders, key=order)]
     others = [] if every else [path for path in matching if _is_something_else(path)]
     wanted = {file for file in matching if file.is_file() or (every and _is_something_else(file))}
-    files = wanted.union(*(found.files for found in inside), closed_folders(pattern) if every else ())
-    notes = [note for found in inside for note in found.notes]
+    files = wanted.union(*(listing.files for listing in inside), closed_folders(pattern) if every else ())
+    notes = [note for listing in inside for note in listing.notes]
     return Found(sorted(files, key=order), [*notes, *_left_out(others)])
 
 
@@ -102,11 +102,11 @@ def _of_folder(folder: Path, *, every: bool) -> Found[Path]:
     """Return possible traces of a folder."""
     below, closed = _below(folder, every=every)
     parts = folder.absolute().parts
-    found = choose(folder, below.files, lambda file: file.stat().st_size, parts, every=every)
+    listing = choose(folder, below.files, lambda file: file.stat().st_size, parts, every=every)
     if every:
-        return Found(found.files + closed, found.notes + below.notes)
+        return Found(listing.files + closed, listing.notes + below.notes)
     notes = [Text("folders_unreadable", folders=listed(closed))] if closed else []
-    return Found(found.files, [*found.notes, *below.notes, *notes])
+    return Found(listing.files, [*listing.notes, *below.notes, *notes])
 
 
 def choose(

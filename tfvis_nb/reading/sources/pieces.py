@@ -156,13 +156,13 @@ def _size_of(file: Any) -> int | None:
 
 def _of_files(path: Path, budget: Budget) -> Iterator[Piece | Skipped | Remark]:
     """Yield the pieces of a file, or of the files of a folder or pattern."""
-    found = find(path)
-    if found is None:
+    listing = find(path)
+    if listing is None:
         check_local_kind(path)
         yield from _members(_unpacked(str(path), _content(path), budget, path.name))
         return
-    yield from map(Remark, found.notes)
-    for file in found.files:
+    yield from map(Remark, listing.notes)
+    for file in listing.files:
         try:
             piece = _unpacked(str(file), _content(file), budget, file.name, str(path))
             yield from _members(piece)
@@ -172,16 +172,16 @@ def _of_files(path: Path, budget: Budget) -> Iterator[Piece | Skipped | Remark]:
 
 def _of_url(url: str, budget: Budget, remote: Remote) -> Iterator[Piece | Skipped | Remark]:
     """Yield the pieces of a file of another file system, or of the files of its folder or pattern."""
-    found = remote_files(url, remote, budget)
-    yield from map(Remark, found.notes)
-    for file in found.files:
+    listing = remote_files(url, remote, budget)
+    yield from map(Remark, listing.notes)
+    for file in listing.files:
         try:
             if isinstance(file.data, (OSError, TraceFormatError)):
                 raise file.data
-            piece = _unpacked(file.url, file.data, budget, file.name, url if found.several else "")
+            piece = _unpacked(file.url, file.data, budget, file.name, url if listing.several else "")
             yield from _members(piece)
         except (OSError, TraceFormatError) as error:
-            if not found.several:
+            if not listing.several:
                 raise
             yield skipped(file.url, url, error)
 

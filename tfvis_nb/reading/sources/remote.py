@@ -87,12 +87,12 @@ def remote_files(url: str, remote: Remote, budget: Budget) -> RemoteFiles:
     """
     place, is_pattern = _opened(url, remote, budget)
     with _driver(url):
-        found = within(drivers.LISTING_S, _found, place, is_pattern, False)
-    if found is None:
+        listing = within(drivers.LISTING_S, _found, place, is_pattern, False)
+    if listing is None:
         return RemoteFiles(False, [], _fetched(place, [place.path]))
-    _check_any(found, url, is_pattern=is_pattern)
-    check_count(url, found.files)
-    return RemoteFiles(True, found.notes, _fetched(place, [str(file) for file in found.files]))
+    _check_any(listing, url, is_pattern=is_pattern)
+    check_count(url, listing.files)
+    return RemoteFiles(True, listing.notes, _fetched(place, [str(file) for file in listing.files]))
 
 
 def listed(url: str, remote: Remote) -> ListedFiles:
@@ -103,17 +103,17 @@ def listed(url: str, remote: Remote) -> ListedFiles:
     place, is_pattern = _opened(url, remote, Budget())
     system, path = place.system, place.path
     with _driver(url):
-        found = within(drivers.LISTING_S, _found, place, is_pattern, True)
-        names = [path] if found is None else [str(file) for file in found.files]
+        listing = within(drivers.LISTING_S, _found, place, is_pattern, True)
+        names = [path] if listing is None else [str(file) for file in listing.files]
         # The listing is now cached.
         infos = within(drivers.LISTING_S, lambda: [system.info(name) for name in names])
-    if found is not None:
-        _check_any(found, url, is_pattern=is_pattern)
+    if listing is not None:
+        _check_any(listing, url, is_pattern=is_pattern)
     files = [
         ListedFile(str(system.unstrip_protocol(name)), name, info.get("size") or 0, _modified(info))
         for name, info in zip(names, infos, strict=True)
     ]
-    return ListedFiles(path, is_pattern, found is not None, files)
+    return ListedFiles(path, is_pattern, listing is not None, files)
 
 
 def _modified(info: Mapping[str, Any]) -> str:
@@ -139,10 +139,10 @@ def _found(place: Opened, is_pattern: bool, every: bool) -> Found[PurePosixPath]
     return _of_folder(system, path, every=every) if system.info(path)["type"] == "directory" else None
 
 
-def _check_any(found: Found[PurePosixPath], url: str, *, is_pattern: bool) -> None:
-    if not found.files and is_pattern:
+def _check_any(listing: Found[PurePosixPath], url: str, *, is_pattern: bool) -> None:
+    if not listing.files and is_pattern:
         raise FileNotFoundError(errno.ENOENT, Text("pattern_without_files"), url)
-    if not found.files:
+    if not listing.files:
         raise TraceFormatError(Text("folder_without_traces", path=url))
 
 
@@ -151,8 +151,8 @@ def _of_pattern(system: AbstractFileSystem, pattern: str, *, every: bool) -> Fou
     folders = sorted(name for name, kind in kinds.items() if kind == "directory")
     inside = [_of_folder(system, name, every=every) for name in folders]
     files = {PurePosixPath(name) for name, kind in kinds.items() if kind == "file"}
-    files = files.union(*(found.files for found in inside))
-    return Found(sorted(files, key=order), [note for found in inside for note in found.notes])
+    files = files.union(*(listing.files for listing in inside))
+    return Found(sorted(files, key=order), [note for listing in inside for note in listing.notes])
 
 
 def _of_folder(system: AbstractFileSystem, folder: str, *, every: bool) -> Found[PurePosixPath]:
@@ -207,8 +207,8 @@ def _driver(url: str) -> Iterator[None]:
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url) from None
     except ImportError as error:
         # fsspec imports drivers, and its message names a missing one.
-        found = _PACKAGE.search(str(error))
-        package = found[1] if found else (error.name or str(error)[:_LONGEST]).partition(".")[0]
+        match = _PACKAGE.search(str(error))
+        package = match[1] if match else (error.name or str(error)[:_LONGEST]).partition(".")[0]
         install = "'tfvis-nb[remote]'" if package == "fsspec" else package
         missing = Text("remote_driver_missing", package=package, install=install)
         raise OSError(errno.ENODEV, missing, url) from None

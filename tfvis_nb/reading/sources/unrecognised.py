@@ -83,9 +83,9 @@ def _is_perfetto(data: Data) -> bool:
         if packet is None or (packet.number, packet.wire_type) != (1, wire.LENGTH):
             return False
         inside = islice(wire.fields(data, packet.start, packet.end), 64)
-        found = {(field.number, field.wire_type) for field in inside}
+        numbers = {(field.number, field.wire_type) for field in inside}
         # The first field of a StepStats or an XSpace starts with a message or a name of field 1 or 2.
-        return bool(found & _OF_PACKETS) and not found & {(1, wire.LENGTH), (2, wire.LENGTH)}
+        return bool(numbers & _OF_PACKETS) and not numbers & {(1, wire.LENGTH), (2, wire.LENGTH)}
     return False
 
 
@@ -93,10 +93,10 @@ def _message(data: Data) -> str:
     """Return the text about a message of another kind, or an empty text."""
     table = messages("recognised")
     with suppress(wire.DamageError):
-        found = {field.number for field in islice(wire.fields(data), 64) if field.end > field.start}
+        numbers = {field.number for field in islice(wire.fields(data), 64) if field.end > field.start}
         for message, needed, what in _MESSAGES:
-            if needed in found and wire.fits(data, message, table):
+            if needed in numbers and wire.fits(data, message, table):
                 return what
-        if found and _DERIVED in bytes(data[: 1 << 16]):
+        if numbers and _DERIVED in bytes(data[: 1 << 16]):
             return "is_derived_table"
     return ""

@@ -102,9 +102,9 @@ def _split(data: Data, message: str, label: str, parts: GraphParts) -> list[_Ent
     return _entries(data, steps, message, label, parts.left_out)
 
 
-def _refuse_many(data: Data, message: str, label: str, found: int) -> None:
+def _refuse_many(data: Data, message: str, label: str, number: int) -> None:
     """When many entries have been found, check in advance whether memory can hold the rest."""
-    if found == _MANY:
+    if number == _MANY:
         room = Room().of(len(data), label)
         if room is not None:
             room.take_message(data, message)

@@ -78,7 +78,7 @@ def align_gpu_clocks(
             outcomes.setdefault((vocabularies.task.texts[task] or Text("unknown_task"), what), []).append(
                 offset
             )
-    notes += [Text(what, task=task, **_certainty(found)) for (task, what), found in outcomes.items()]
+    notes += [Text(what, task=task, **_certainty(offsets)) for (task, what), offsets in outcomes.items()]
 
 
 def _members(group: np.ndarray) -> dict[int, np.ndarray]:
@@ -88,10 +88,10 @@ def _members(group: np.ndarray) -> dict[int, np.ndarray]:
     return dict(zip(distinct.tolist(), np.split(order, first[1:]), strict=True))
 
 
-def _certainty(found: list[Offset | None]) -> dict[str, Any]:
+def _certainty(of_steps: list[Offset | None]) -> dict[str, Any]:
     """Return the precision of the offsets, and the number of steps, as figures."""
-    offsets = [offset for offset in found if offset is not None]
-    steps = {"steps": Text("in_steps", steps=len(found)) if len(found) > 1 else ""}
+    offsets = [offset for offset in of_steps if offset is not None]
+    steps = {"steps": Text("in_steps", steps=len(of_steps)) if len(of_steps) > 1 else ""}
     if not offsets:
         return steps
     certainty_ns = max(offset.high - offset.low for offset in offsets) / 2

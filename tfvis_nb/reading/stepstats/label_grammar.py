@@ -75,9 +75,9 @@ def collective_kernels(names: pa.Array) -> np.ndarray:
     >>> collective_kernels(pa.array(["void vllm::cross_device_reduce_1stage<half>(int)", "gemm"])).tolist()
     [True, False]
     """
-    found = pc.match_substring_regex(names, f"(?i)^{COLLECTIVE_KERNEL}")
+    collective = pc.match_substring_regex(names, f"(?i)^{COLLECTIVE_KERNEL}")
     fused = pc.match_substring_regex(names, r"^triton_[a-z]+_fused")
-    mask: np.ndarray = pc.and_not(found, fused).to_numpy(zero_copy_only=False)
+    mask: np.ndarray = pc.and_not(collective, fused).to_numpy(zero_copy_only=False)
     return mask
 
 

@@ -83,13 +83,13 @@ def _give(
 ) -> None:
     """Assign rows to the GPU of their node, others to the most frequent GPU of their lane."""
     names: pa.Array = part.name.take(pa.array(rows))
-    found = [owner.get(name) or owner.get(unpartitioned(name), "") for name in names.to_pylist()]
+    owners = [owner.get(name) or owner.get(unpartitioned(name), "") for name in names.to_pylist()]
     lanes = [source.devices[number] for number in source.entry[part.rows[rows]].tolist()]
     votes: dict[str, Counter[str]] = {}
-    for lane, name in zip(lanes, found, strict=True):
+    for lane, name in zip(lanes, owners, strict=True):
         if name:
             votes.setdefault(lane, Counter())[name] += 1
     elected = {lane: min(counted, key=lambda name: (-counted[name], name)) for lane, counted in votes.items()}
-    for row, lane, name in zip(rows.tolist(), lanes, found, strict=True):
+    for row, lane, name in zip(rows.tolist(), lanes, owners, strict=True):
         if name or lane in elected:
             device[row] = vocabularies.device.code(name or elected[lane])

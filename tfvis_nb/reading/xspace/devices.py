@@ -35,18 +35,18 @@ def _device(plane: Plane) -> dict[str, Any] | None:
     if not plane.name.startswith("/device:") or not len(plane.own_stats):
         return None
     values = Stats(plane.own_list(), plane.stats).values(_WANTED)
-    found: dict[str, Any] = {}
+    properties: dict[str, Any] = {}
     for name, factor, column in _NUMBERS:
         number = round(_number(values, name) * factor)
         if 0 < number < _MOST:
-            found[column] = number
+            properties[column] = number
     for name, column in _TEXTS:
         _, codes = values.texts(name)
         if len(codes):
-            found[column] = values.vocabulary[codes[0]]
+            properties[column] = values.vocabulary[codes[0]]
     if (capability := [int(_number(values, name)) for name in _CAPABILITY])[0] > 0:
-        found["compute_capability"] = "{}.{}".format(*capability)
-    return {"task": "", "device": plane.name, **found} if found else None
+        properties["compute_capability"] = "{}.{}".format(*capability)
+    return {"task": "", "device": plane.name, **properties} if properties else None
 
 
 def _number(values: Values, name: str) -> float:

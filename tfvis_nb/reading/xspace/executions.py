@@ -29,7 +29,7 @@ def executed_steps(links: Links, calls: Sparse, start: np.ndarray, step: np.ndar
     function = np.full(len(runs), -1, np.int64)
     function[number[np.searchsorted(execution.rows, ran.rows)]] = ran.numbers
     ordered = np.argsort(start[calls.rows], kind="stable")
-    found = np.full(len(runs), NO_STEP, np.int64)
+    steps = np.full(len(runs), NO_STEP, np.int64)
     for one in distinct_numbers(function[function >= 0]).tolist():
         own = np.flatnonzero(function == one)
         own = own[np.argsort(first[own], kind="stable")]
@@ -38,6 +38,6 @@ def executed_steps(links: Links, calls: Sparse, start: np.ndarray, step: np.ndar
         # Runs of calls before the profile are first, calls without runs last.
         own, called = own[len(own) - count :], called[:count]
         after = first[own] >= start[called]
-        found[own[after]] = step[called[after]]
-    known = found[number] != NO_STEP
-    return Sparse(execution.rows[known], found[number[known]])
+        steps[own[after]] = step[called[after]]
+    known = steps[number] != NO_STEP
+    return Sparse(execution.rows[known], steps[number[known]])

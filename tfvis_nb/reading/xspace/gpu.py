@@ -90,11 +90,11 @@ def _lanes(events: Events) -> list[str]:
 
 def _first_of(values: Values, names: tuple[str, ...], count: int) -> Coded:
     """Return each event's first text among some stats."""
-    found = np.full(count, -1, np.int64)
+    codes = np.full(count, -1, np.int64)
     for name in names:
         other = values.spread(name, count)
-        found = np.where(found < 0, other, found)
-    return renamed(found, values.vocabulary)
+        codes = np.where(codes < 0, other, codes)
+    return renamed(codes, values.vocabulary)
 
 
 def _nodes(events: Events, values: Values, annotation: Coded) -> tuple[Coded, Coded]:

@@ -79,12 +79,12 @@ class Program:
         calls = [row for row, opcode in enumerate(opcodes) if opcode == b"custom-call"]
         metadata = self._instructions.field("metadata").take(pa.array(calls, pa.int64())).to_pylist()
         origins = {tuple((one or {}).values()): row for one, row in zip(metadata, calls, strict=True)}
-        found = {self._instruction(row) for row in origins.values()}
-        names, stacks = {one.op_name for one in found}, {one.frames for one in found}
+        instructions = {self._instruction(row) for row in origins.values()}
+        names, stacks = {one.op_name for one in instructions}, {one.frames for one in instructions}
         return Instruction(
             names.pop() if len(names) == 1 else "",
             stacks.pop() if len(stacks) == 1 else (),
-            any(one.cut for one in found),
+            any(one.cut for one in instructions),
         )
 
     def _instruction(self, row: int) -> Instruction:
@@ -109,8 +109,8 @@ class Program:
                 root = self._instructions.field("id").take(pa.array(inside)).to_numpy()
                 is_root = root == self._roots[called].as_py()
                 rows += [*inside[is_root].tolist(), *inside[~is_root][::-1][:MOST_FRAMES].tolist()]
-        found = self._instructions.field("metadata").take(pa.array(rows, pa.int64())).to_pylist()
-        return [one for one in found if one]
+        metadata = self._instructions.field("metadata").take(pa.array(rows, pa.int64())).to_pylist()
+        return [one for one in metadata if one]
 
     def _frames(self, metadata: dict[str, Any]) -> tuple[tuple[Frame, ...], bool]:
         frames: list[Frame] = []

@@ -173,8 +173,8 @@ def _iterators(events: Events) -> dict[str, Sparse]:
     if not len(rows):
         return {}
     values = events.stats.take(rows).values({"id", "parent_id"})
-    found = {"iterator": values.integers("id"), "parent_iterator": values.integers("parent_id")}
-    return {mark: Sparse(rows[owner], number) for mark, (owner, number) in found.items()}
+    marks = {"iterator": values.integers("id"), "parent_iterator": values.integers("parent_id")}
+    return {mark: Sparse(rows[owner], number) for mark, (owner, number) in marks.items()}
 
 
 def _flag(mask: np.ndarray) -> Sparse:

@@ -42,5 +42,5 @@ def matched(sources: Sparse, targets: Sparse) -> tuple[np.ndarray, np.ndarray]:
     order = np.argsort(sources.numbers, kind="stable")
     known = sources.numbers[order]
     index = np.minimum(np.searchsorted(known, targets.numbers), len(known) - 1)
-    found = known[index] == targets.numbers
-    return sources.rows[order[index[found]]], targets.rows[found]
+    equal = known[index] == targets.numbers
+    return sources.rows[order[index[equal]]], targets.rows[equal]

@@ -118,7 +118,7 @@ def planes(data: Data) -> list[Plane]:
 
     DamageError and ValueError state the byte.
     """
-    found = []
+    of_file = []
     for part in wire.fields(data):
         if part.number != 1:
             continue
@@ -128,8 +128,8 @@ def planes(data: Data) -> list[Plane]:
             )
         name = _name(data, part)
         if name not in _UNUSED_PLANES:
-            found.append(_plane(data, part, name))
-    return found
+            of_file.append(_plane(data, part, name))
+    return of_file
 
 
 def hostnames(data: Data) -> list[str]:

@@ -24,8 +24,8 @@ _OPS = 2
 
 def profile_options(planes: Sequence[Plane]) -> pd.DataFrame:
     """Return the levels in a profile: a table of `tfvis_nb.core.metadata`, empty if unknown."""
-    found = (_levels(plane) for plane in planes if plane.name == "Task Environment")
-    return table_of(PROFILES, [{"task": "", **levels} for levels in found if levels])
+    of_planes = (_levels(plane) for plane in planes if plane.name == "Task Environment")
+    return table_of(PROFILES, [{"task": "", **levels} for levels in of_planes if levels])
 
 
 def left_out(profiles: pd.DataFrame) -> list[Text]:
@@ -58,5 +58,5 @@ def _levels(plane: Plane) -> dict[str, Any]:
 
 def _field(message: bytes, number: int) -> bytes:
     """Return the bytes of one field of a message, empty if missing."""
-    found = [part for part in wire.fields(message) if (part.number, part.wire_type) == (number, wire.LENGTH)]
-    return message[found[-1].start : found[-1].end] if found else b""
+    parts = [part for part in wire.fields(message) if (part.number, part.wire_type) == (number, wire.LENGTH)]
+    return message[parts[-1].start : parts[-1].end] if parts else b""

@@ -84,13 +84,13 @@ class Programs:
             distinct = pd.factorize(distinct * max(len(texts), 1) + codes)[0]
         _, examples = np.unique(distinct, return_index=True)
         words = [*values.vocabulary, ""]
-        found = [
+        numbers = [
             self.number(words[module], program, words[op], kernels[own])
             for op, module, program, own in zip(
                 *(column[examples].tolist() for column in columns), strict=True
             )
         ]
-        number = np.array(found, np.int64)[distinct] if len(rows) else none
+        number = np.array(numbers, np.int64)[distinct] if len(rows) else none
         return Sparse(rows[number >= 0], number[number >= 0])
 
     def number(
@@ -108,9 +108,9 @@ class Programs:
         one = (*key, op, kernel)
         if one not in self._numbers:
             self._numbers[one] = len(self._found)
-            found = self._instruction(key, op, kernel) if key in self._data else Instruction()
+            instruction = self._instruction(key, op, kernel) if key in self._data else Instruction()
             flops, accessed = (cost if cost >= 0 else None for cost in costs)
-            self._found.append(_Ran(_name(*key), found.name or op, found, flops, accessed))
+            self._found.append(_Ran(_name(*key), instruction.name or op, instruction, flops, accessed))
         return self._numbers[one]
 
     def run(self) -> dict[str, bytes]:
@@ -127,13 +127,13 @@ class Programs:
 
         JAX leaves its own code, which it runs for eager work, out of stacks.
         """
-        found = set()
+        functions = set()
         for program, frames in {(one.program, one.instruction.frames) for one in self._found}:
             match = _JITTED.match(program)
             names = {function_number(frame.function.rpartition(".")[2]) for frame in frames}
             if match and (number := function_number(match["function"])) in names:
-                found.add(number)
-        return found
+                functions.add(number)
+        return functions
 
     def _instruction(self, key: tuple[str, int], op: str, kernel: str) -> Instruction:
         try:

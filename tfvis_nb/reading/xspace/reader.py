@@ -80,8 +80,8 @@ class RecordedHost:
         """The task that both ends of its own transfers name; empty if they name none or several."""
         details = pa.chunked_array(pa.array(self.trace.events["detail"], pa.large_string()))
         keys = details.filter(pc.match_substring(details, "key=/job:")).unique().to_pylist()
-        found = {match[1] for key in keys if (match := _LOCAL_TRANSFER.search(key))}
-        return found.pop() if len(found) == 1 else ""
+        tasks = {match[1] for key in keys if (match := _LOCAL_TRANSFER.search(key))}
+        return tasks.pop() if len(tasks) == 1 else ""
 
 
 def read(
@@ -97,12 +97,12 @@ def read(
         if room is not None:
             room.take_message(data, "XSpace")
         allowance.take_parts(count_planes(data), label)
-        found = planes(data)
-        programs = Programs(found)
-        parts, counters, notes = _parts(data, found, programs, room)
+        of_file = planes(data)
+        programs = Programs(of_file)
+        parts, counters, notes = _parts(data, of_file, programs, room)
         names = hostnames(data)
-        window = _window(found)
-        metadata = {DEVICES: devices(found), PROFILES: profile_options(found)}
+        window = _window(of_file)
+        metadata = {DEVICES: devices(of_file), PROFILES: profile_options(of_file)}
     except TraceFormatError:
         raise
     except (wire.DamageError, ValueError) as error:
@@ -111,15 +111,15 @@ def read(
         raise TraceFormatError(reason.named(label)) from None
     if not any(len(part.rows) for part in parts):
         raise EmptyTraceError(nothing_recorded(data, label))
-    notes += [*left_out(metadata[PROFILES]), *reports(data, found, parts), *doubled_planes(data, found)]
+    notes += [*left_out(metadata[PROFILES]), *reports(data, of_file, parts), *doubled_planes(data, of_file)]
     return RecordedHost(
         parts, programs, metadata, counters, notes, label, names[0] if names else "", window, threadpool
     )
 
 
-def _window(found: Sequence[Plane]) -> tuple[int, int]:
+def _window(of_file: Sequence[Plane]) -> tuple[int, int]:
     """Return start and end of the profile, epoch ns; 0 if not recorded."""
-    for plane in found:
+    for plane in of_file:
         if plane.name == "Task Environment":
             values = Stats(plane.own_list(), plane.stats).values(_WINDOW)
             began, ended = (int(values.numbers(name, 1)[0]) for name in _WINDOW)
@@ -128,10 +128,10 @@ def _window(found: Sequence[Plane]) -> tuple[int, int]:
 
 
 def _parts(
-    data: Data, found: Sequence[Plane], programs: Programs, room: Room | None
+    data: Data, of_file: Sequence[Plane], programs: Programs, room: Room | None
 ) -> tuple[list[LineRows], list[pd.DataFrame], list[str]]:
     """Decode all portions of all planes; return rows, counters, and notes on data left out."""
-    work = [(plane, numbers) for plane in found for numbers in portions(plane)]
+    work = [(plane, numbers) for plane in of_file for numbers in portions(plane)]
     # Sequentially, because two threads would need twice the memory and hardly be faster.
     counters = _Counters()
     every = [_read_portion(data, plane, numbers, programs, counters, room) for plane, numbers in work]

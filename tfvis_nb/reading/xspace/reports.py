@@ -46,20 +46,20 @@ def nothing_recorded(data: Data, label: str) -> Text:
 
 def _profiler_reports(data: Data) -> list[Text]:
     notes = []
-    found = _messages(data)
+    messages = _messages(data)
     for number, key in _FIELDS.items():
-        if texts := list(dict.fromkeys(found[number])):
+        if texts := list(dict.fromkeys(messages[number])):
             listed = "; ".join(text[:_LONGEST] for text in texts[:_MOST_LISTED])
             notes.append(Text(key, messages=listed))
     return notes
 
 
 def _messages(data: Data) -> dict[int, list[str]]:
-    found: dict[int, list[str]] = {number: [] for number in _FIELDS}
+    messages: dict[int, list[str]] = {number: [] for number in _FIELDS}
     for part in wire.fields(data):
-        if part.number in found and part.wire_type == wire.LENGTH:
-            found[part.number].append(wire.text(bytes(data[part.start : part.end])))
-    return found
+        if part.number in messages and part.wire_type == wire.LENGTH:
+            messages[part.number].append(wire.text(bytes(data[part.start : part.end])))
+    return messages
 
 
 def _reported_gpu(data: Data) -> bool:

@@ -63,17 +63,17 @@ class Values:
 
     def spread(self, name: str, rows: int) -> np.ndarray:
         """Return the index in `vocabulary` of the text of this name for each of `rows` events, -1 if none."""
-        found = np.full(rows, -1, np.int64)
+        codes = np.full(rows, -1, np.int64)
         owner, code = self.texts(name)
-        found[owner] = code
-        return found
+        codes[owner] = code
+        return codes
 
     def numbers(self, name: str, rows: int) -> np.ndarray:
         """Return the number of this name for each of `rows` events, -1 if none."""
-        found = np.full(rows, -1, np.int64)
+        spread = np.full(rows, -1, np.int64)
         owner, number = self.integers(name)
-        found[owner] = number
-        return found
+        spread[owner] = number
+        return spread
 
     def _mask(self, name: str) -> np.ndarray:
         mask: np.ndarray = self.key == self.names.index(name) if name in self.names else self.key == -1

@@ -106,7 +106,7 @@ def _interrupted(links: Links, threads: Threads) -> Sparse:
         return Sparse(np.zeros(0, np.int64), np.zeros(0, np.int64))
     first, last = threads.inside(marked)
     around: list[int] = []
-    found: dict[int, int] = {}
+    interrupted: dict[int, int] = {}
     at = 0
     for call, place in zip(calls.tolist(), threads.position[calls].tolist(), strict=True):
         while at < len(marked) and first[at] < place:
@@ -115,10 +115,10 @@ def _interrupted(links: Links, threads: Threads) -> Sparse:
         while around and last[around[-1]] <= place:
             around.pop()
         if around:
-            found.setdefault(around[-1], call)
+            interrupted.setdefault(around[-1], call)
     holds = np.append(first[1:], len(threads.rows)) < last
-    outer = [mark for mark in found if holds[mark]]
-    return Sparse(np.array([found[mark] for mark in outer], np.int64), marked[outer])
+    outer = [mark for mark in interrupted if holds[mark]]
+    return Sparse(np.array([interrupted[mark] for mark in outer], np.int64), marked[outer])
 
 
 def roots(links: Links, threads: Threads, own_functions: Callable[[], set[int]]) -> np.ndarray:
@@ -281,16 +281,16 @@ def _fill(
     step: np.ndarray, threads: Threads, first: np.ndarray, last: np.ndarray, numbers: np.ndarray
 ) -> None:
     """Give unnumbered rows in ranges their numbers; inner ranges take precedence over outer ones."""
-    found = np.full(len(threads.rows), NO_STEP, np.int32)
+    filled = np.full(len(threads.rows), NO_STEP, np.int32)
     while len(first):
         outer = outermost(first, last)
         length = (last - first)[outer]
         ends = np.cumsum(length)
         within = np.arange(int(ends[-1])) - np.repeat(ends - length, length)
-        found[np.repeat(first[outer], length) + within] = np.repeat(numbers[outer], length)
+        filled[np.repeat(first[outer], length) + within] = np.repeat(numbers[outer], length)
         first, last, numbers = first[~outer], last[~outer], numbers[~outer]
     here = step[threads.rows]
-    step[threads.rows] = np.where(here == NO_STEP, found, here)
+    step[threads.rows] = np.where(here == NO_STEP, filled, here)
 
 
 def _region_ends(region: Sparse, threads: Threads) -> np.ndarray:

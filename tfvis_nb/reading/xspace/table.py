@@ -148,7 +148,7 @@ def _times(
 def _threads(parts: Sequence[LineRows]) -> np.ndarray:
     """Return the number of each row's host thread; -1 for rows of devices."""
     numbers: dict[tuple[str, int], int] = {}
-    found = [np.zeros(0, np.int64)]
+    threads = [np.zeros(0, np.int64)]
     for part in parts:
         if part.is_host:
             numbers_of_line = np.array(
@@ -158,10 +158,10 @@ def _threads(parts: Sequence[LineRows]) -> np.ndarray:
                 ],
                 np.int64,
             )
-            found.append(numbers_of_line[part.rows.line])
+            threads.append(numbers_of_line[part.rows.line])
         else:
-            found.append(np.full(len(part.rows), -1))
-    return np.concatenate(found)
+            threads.append(np.full(len(part.rows), -1))
+    return np.concatenate(threads)
 
 
 def _texts(parts: Sequence[LineRows], order: np.ndarray) -> dict[str, Any]:
