@@ -45,8 +45,8 @@ _NAMES = {"float": "float32", "double": "float64", "half": "float16"}
 def parsed(message: str) -> dict[str, Any] | None:
     """Return the facts about an allocation in a message, by the columns of `OUT_OF_MEMORY`; else None.
 
-    >>> request = parsed("OOM when allocating tensor with shape[8,4] and type float on /CPU:0 by allocator cpu")
-    >>> request["requested_bytes"], request["dtype"], request["allocator"]
+    >>> asked = parsed("OOM when allocating tensor with shape[8,4] and type float on /CPU:0 by allocator cpu")
+    >>> asked["requested_bytes"], asked["dtype"], asked["allocator"]
     (128, 'float32', 'cpu')
     """
     message = message[:_LONGEST]
