@@ -19,6 +19,20 @@ from tfvis_nb.analysis import op_statistics
 Theme = Literal["light", "dark"]
 
 
+def test_tabs_of_a_page_keep_room_beside_a_range(exported_dashboard: OpenDashboard, tmp_path: Path) -> None:
+    trace = real_trace(DATA / "gpu_tf221_dist.pb.xz")
+    shown = exported_dashboard(tfvis_nb.show_dashboard(trace).to_html(tmp_path / "page.html"))
+    shown.page.set_viewport_size({"width": 1280, "height": 800})
+    shown.wait()
+    shown.timeline.host.evaluate(
+        "(host) => host.tfvis.store.select({ start: 0, end: 1e9, lanes: null, step: null })"
+    )
+    expect(shown.timeline.root.get_by_role("region", name="Selected range")).to_be_visible()
+    panel = shown.tab("Ops").locator("xpath=ancestor::*[@role='tabpanel']").bounding_box()
+    assert panel
+    assert panel["height"] >= 80
+
+
 def test_a_chart_is_drawn_in_the_page(shown: Dashboard) -> None:
     chart = shown.chart("Memory", MEMORY)
     box = chart.bounding_box()

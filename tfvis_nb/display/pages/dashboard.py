@@ -21,7 +21,7 @@ from tfvis_nb.display.wire.code import without_code
 
 PANES = """\
 #tfvis-root { display: flex; flex-direction: column; }
-.tfvis-timeline { flex: none; min-height: 0; }
+.tfvis-timeline { flex: none; min-height: 0; --pane: min(290px, 25vh); }
 .tfvis-panels { flex: 1 1 0; min-height: 0; }
 .tfvis-splitter { flex: none; height: 7px; cursor: ns-resize; touch-action: none;
   background: light-dark(#e3e6ea, #2e323b); }
