@@ -62,6 +62,17 @@ def test_a_comparison_opens_on_all_of_both(exported: OpenExported, tmp_path: Pat
     assert (start <= 0, end >= 1300) == (True, True)
 
 
+def test_tabs_keep_room_beside_the_table_of_a_range(shown: Both) -> None:
+    shown.page.set_viewport_size({"width": 1280, "height": 800})
+    shown.a.timeline.host.evaluate(
+        "(host) => host.tfvis.store.select({ start: 0, end: 1e9, lanes: null, step: null })"
+    )
+    expect(shown.around.get_by_role("region", name="Selected range")).to_be_visible()
+    panel = shown.a.tab("Ops").locator("xpath=ancestor::*[@role='tabpanel']").bounding_box()
+    assert panel
+    assert panel["height"] >= 80
+
+
 @pytest.mark.parametrize("width", [1280, 848])
 def test_headlines_of_both_sides_are_whole(shown: Both, width: int) -> None:
     shown.page.set_viewport_size({"width": width, "height": 900})

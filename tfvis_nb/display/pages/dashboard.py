@@ -20,9 +20,9 @@ from tfvis_nb.display.tabs import COMPARISON, parts, tab
 from tfvis_nb.display.wire.code import without_code
 
 PANES = """\
-#tfvis-root { display: flex; flex-direction: column; }
-.tfvis-timeline { flex: none; min-height: 0; --pane: min(290px, 25vh); }
-.tfvis-panels { flex: 1 1 0; min-height: 0; }
+#tfvis-root { display: flex; flex-direction: column; --pane: min(290px, 25vh); }
+.tfvis-timeline { flex: none; min-height: 0; }
+.tfvis-panels { flex: 1 1 0; min-height: 150px; }
 .tfvis-splitter { flex: none; height: 7px; cursor: ns-resize; touch-action: none;
   background: light-dark(#e3e6ea, #2e323b); }
 .tfvis-splitter:hover, .tfvis-splitter:focus-visible { background: light-dark(#2563eb, #6ea8fe); }
