@@ -1,6 +1,6 @@
 /** A fleet's heat map with its surroundings: the choice of a figure, the legend, the current cell, the table. */
 
-import { useEffect, useId, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { type Cell, cellText, type Grid, stepText, type Values, valueText } from "../model/fleet/grid";
 import type { Range } from "../model/fleet/pixels";
 import { scaleOf } from "../model/fleet/scale";
@@ -8,6 +8,7 @@ import { sortedValues, spreadOfSteps, spreadOfTasks } from "../model/fleet/sprea
 import { typicalOf } from "../model/fleet/typical";
 import type { Theme } from "../model/paint/palette";
 import { copied } from "../ui/clipboard";
+import { useUniqueId } from "../ui/unique_id";
 import { HeatMap, largestOf } from "./heat_map";
 import type { FleetHost } from "./host";
 import { Legend } from "./legend";
@@ -53,7 +54,7 @@ export function Fleet({ host, grid, first, theme, onNamed, onKey }: FleetProps) 
   const [opened, setOpened] = useState<Cell | null>(null);
   const [said, setSaid] = useState<Said>(NOTHING);
   const latest = useRef(0);
-  const about = useId();
+  const about = useUniqueId();
   useEffect(() => {
     const watching = new AbortController();
     host.watch(() => setSince(host.since), watching.signal);

@@ -1,7 +1,7 @@
 /** A block with a table of figures: each column with its definition, rows that are found in the timeline. */
 
 import type { ComponentChildren } from "preact";
-import { useId, useMemo, useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { LinkMessage, RangeFigures } from "../host/channel";
 import { formatCell } from "../model/format/column_units";
 import { markdownText } from "../model/format/table_text";
@@ -11,6 +11,7 @@ import { CopyTable } from "../ui/copy_table";
 import { moveAmongRows } from "../ui/row_keys";
 import { type Order, presentOrder, sortRows } from "../ui/sort";
 import { Table } from "../ui/table";
+import { useUniqueId } from "../ui/unique_id";
 import type { Cell, TableBlock } from "./blocks";
 import { largest } from "./change_bar";
 import { Histogram } from "./histogram";
@@ -193,7 +194,7 @@ function Hinted({
   hint: string | undefined;
   children: (id?: string) => ComponentChildren;
 }) {
-  const id = useId();
+  const id = useUniqueId();
   if (!hint) return <>{children()}</>;
   return (
     <>

@@ -1,7 +1,7 @@
 /** The head of a block in a tab: title, definition, and the reason if there is no data. */
 
 import type { ComponentChildren } from "preact";
-import { useId } from "preact/hooks";
+import { useUniqueId } from "./unique_id";
 
 interface BlockHeadProps {
   title: string;
@@ -10,7 +10,7 @@ interface BlockHeadProps {
 }
 
 export function BlockHead({ title, definition, children }: BlockHeadProps) {
-  const id = useId();
+  const id = useUniqueId();
   return (
     <header>
       <h3>{title}</h3>

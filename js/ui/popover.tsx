@@ -1,9 +1,10 @@
 /** A button that opens something over everything else: the browser closes it at Escape and at a click elsewhere. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { isFocusLost } from "./kept_focus";
 import { moveInMenu } from "./menu_keys";
+import { useUniqueId } from "./unique_id";
 
 interface PopoverProps {
   /** On the button. */
@@ -32,7 +33,7 @@ export function Popover({
   below,
   children,
 }: PopoverProps) {
-  const id = useId();
+  const id = useUniqueId();
   const button = useRef<HTMLButtonElement>(null);
   const box = useRef<HTMLDivElement>(null);
   const openings = useRef(0);

@@ -1,8 +1,8 @@
 /** A table whose rows can be sorted by its columns. */
 
 import type { ComponentChildren } from "preact";
-import { useId } from "preact/hooks";
 import { nextOrder, type Order } from "./sort";
+import { useUniqueId } from "./unique_id";
 
 /** The head of a column that rows can be sorted by. */
 interface SortableHead<Column> {
@@ -67,7 +67,7 @@ interface SortHeadProps<Column> {
 }
 
 function SortHead<Column>({ head, order, setOrder }: SortHeadProps<Column>) {
-  const id = useId();
+  const id = useUniqueId();
   const { column, title, hint, definition, isText = false } = head;
   const direction = order?.column === column ? (order.up ? "ascending" : "descending") : "none";
   return (
