@@ -81,6 +81,8 @@ def test_a_range_has_the_figures_of_python(timeline: Timeline, trace: Trace) -> 
     found = counter_statistics(trace, (start + 10_000, start + 50_000))
     bodies = timeline.details.locator("table.counters tbody")
     expect(bodies).to_have_count(len(found))
+    columns = bodies.first.locator("td").evaluate_all("cells => cells.map(cell => cell.clientWidth)")
+    assert columns == pytest.approx([columns[0]] * 3, abs=8)
     own = bodies.filter(has_text="queue size").get_by_role("cell").all_inner_texts()
     queue = found.loc[found["series"] == "size", ["least", "mean", "most"]].to_numpy()[0].tolist()
     assert [float(value) for value in own] == pytest.approx(queue)
