@@ -126,7 +126,7 @@ class TraceTables:
     )
     nodes: Table[pd.DataFrame] = Table(
         "graph.nodes.nodes",
-        "The nodes of the executed graphs, and where they were requested; see `tfvis_nb.analysis.nodes`.",
+        "The nodes of the executed graphs, with requested and actual devices; see `tfvis_nb.analysis.nodes`.",
     )
     costs: Table[pd.DataFrame] = Table(
         "graph.costs.costs",
@@ -146,7 +146,7 @@ class TraceTables:
     )
     overview: Table[Overview] = Table(
         "overview.overview.overview",
-        "Step time, where it went, and how busy devices were: `tfvis_nb.analysis.overview`.",
+        "Step time by activity, busy time of devices, and other key figures: `tfvis_nb.analysis.overview`.",
     )
     critical_path: Table[pd.DataFrame] = Table(
         "critical_path.critical_path.critical_path",

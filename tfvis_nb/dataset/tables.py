@@ -77,8 +77,8 @@ SCHEMAS: dict[str, pa.Schema] = {
 """Name of a table to its columns. ``task`` is in the paths, not in the files, like hive partitions.
 
 ``event`` is the row in the events of the source. ``row`` is the row of an event in its lane of a timeline, 0
-on top, ``waited_ns`` how long it first waited for its peers, and ``activity`` what it is drawn as. Times are
-in ns, sizes in bytes; unknown values are null.
+on top. ``waited_ns`` is the time that an event first waited for its peers; ``activity`` decides the colour of
+its bar. Times are in ns, sizes in bytes; unknown values are null.
 """
 
 

@@ -278,7 +278,10 @@ export function kindWords(category: string): string[] {
   return [kindIn(category), activityLabel(activityIn(category)).toLowerCase()];
 }
 
-/** Categories whose kind or activity is `text`, or else those that contain it: "input" is not "input pipeline threads". */
+/**
+ * Finds categories by kind or activity. An exact name comes before a part of one, so "input" does not find "input
+ * pipeline threads".
+ */
 function categoryHits(categories: readonly string[], text: string): Uint8Array {
   const words = categories.map((each) => [activityIn(each), ...kindWords(each)]);
   const exact = words.map((each) => each.includes(text));

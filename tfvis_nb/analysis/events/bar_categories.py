@@ -1,4 +1,4 @@
-"""The category of each event: its kind and its activity, which decides the colour of its bar."""
+"""The category of each event: its kind and its activity. The activity decides the colour of the bar."""
 
 import re
 
@@ -21,17 +21,17 @@ ACTIVITY_OF = np.array([NUMBER[activity] for _, activity in _PAIRS], np.uint8)
 """The index in `ACTIVITIES` of each category's activity."""
 
 KERNELS = [number for number, (kind, _) in enumerate(_PAIRS) if kind in ("kernel", "collective")]
-"""Categories whose events may carry a kernel's name in their labels."""
+"""Categories of kernels and collectives: the label of an event may contain a kernel's name."""
 
 _BETWEEN_RANKS = re.compile(r"(?:^|_)(?:ALLREDUCE|ALLGATHER|BCAST|BROADCAST|ALLTOALL|REDUCESCATTER|ADASUM)$")
 """Communication in Horovod's timeline: ``ALLREDUCE``, ``NCCL_ALLREDUCE``, ``GLOO_BCAST``."""
 
 
 def drawn_activity(trace: Trace) -> np.ndarray:
-    """Return the index in `ACTIVITIES` of the activity that each event is drawn as.
+    """Return each event's drawn activity as an index in `ACTIVITIES`.
 
-    It is that of `activity`, except that phases of Horovod's collectives are drawn as communication: they
-    repeat the ranks' collectives and so are in no sum.
+    The result equals `activity` except for the phases of Horovod's collectives. They are drawn as
+    communication but added to no sum, because they repeat the ranks' collectives.
     """
     events, found = trace.events, activity(trace).copy()
     repeats = is_kind(events, "host") & containing(events["device"], HOROVOD)
@@ -57,7 +57,7 @@ def categorise(kind: pd.Series, activities: np.ndarray) -> np.ndarray:
 
 
 def named(text: str) -> np.ndarray:
-    """Mark the categories whose kind or activity is `text`, in lower case, or else those that contain it."""
+    """Find categories by kind or activity, given in lower case; a partial name counts if no name matches."""
     words = [(kind, one, LABELS[one].lower()) for kind, one in _PAIRS]
     exact = [text in each for each in words]
     return np.array(exact if any(exact) else [any(text in word for word in each) for each in words])

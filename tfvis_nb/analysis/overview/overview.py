@@ -1,4 +1,4 @@
-"""The key figures: step time, where it went, how busy devices were, and the top ops."""
+"""The key figures: step time by activity, busy time of devices, and the top ops."""
 
 from __future__ import annotations
 
