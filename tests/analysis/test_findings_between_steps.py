@@ -10,6 +10,7 @@ from tfvis_nb import Trace, events
 from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.measurements import measurements
 from tfvis_nb.core import metadata
+from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.metadata import GC_PAUSES, PROFILES, PYTHON_SAMPLES, RETURNS
 from tfvis_nb.core.stacks import Frame, StackBuilder
 from tfvis_nb.texts import Text
@@ -71,6 +72,37 @@ def test_time_between_steps_is_a_problem_with_its_gain_and_line() -> None:
     assert "73.0 % of the loop" in trace.overview["headline"]
     assert trace.overview["outside"]["loop_share"] == pytest.approx(share)
     assert "Between steps" in str(trace.overview)
+
+
+def on_gpu(trace: Trace, kernel_ms: int, *, pause_kernel_ms: int = 0) -> Trace:
+    """Add a kernel to each step, and one to each pause after a step."""
+    steps = trace.steps[trace.steps["step"] >= 0]
+    kernels = [(start, kernel_ms, step) for start, step in zip(steps["start_ns"], steps["step"], strict=True)]
+    kernels += [(end, pause_kernel_ms, -1) for end in steps["end_ns"][:-1] if pause_kernel_ms]
+    start, took, step = map(list, zip(*kernels, strict=True))
+    added = {"start_ns": start, "duration_ns": [ms * MS for ms in took], "step": step}
+    same = {"kind": "kernel", "device": "/device:GPU:0", "lane": "stream:1", "op": "MatMul", "name": "MatMul"}
+    added |= {name: [value] * len(start) for name, value in same.items()}
+    columns = {name: [*trace.events[name].astype(object), *more] for name, more in added.items()}
+    return Trace(events.order(events.build(columns))[0], metadata=trace.metadata)
+
+
+@pytest.mark.parametrize(("in_pause_ms", "busy"), [(0, 50 / 370), (3, 77 / 370)])
+def test_busy_time_of_paused_loop_is_of_the_loop(in_pause_ms: int, busy: float) -> None:
+    trace = on_gpu(loop([30] * 9), 5, pause_kernel_ms=in_pause_ms)
+    (device,) = trace.overview["devices"]
+    assert (device["busy_share"], device["loop_busy_share"]) == (0.5, pytest.approx(busy))
+    assert trace.overview["headline"].endswith(f"; GPU busy {format_percent(busy)} of the loop.")
+    assert f"50.0 % of step time, {format_percent(busy)} of the loop" in str(trace.overview)
+
+
+def test_busy_time_of_short_pauses_is_of_steps() -> None:
+    trace = on_gpu(loop([3] * 9), 5)
+    (device,) = trace.overview["devices"]
+    assert device["loop_busy_share"] == pytest.approx(50 / 127)
+    assert "of the loop" not in trace.overview["headline"].partition("; GPU busy ")[2]
+    (unpaused,) = on_gpu(loop([0.1] * 9), 5).overview["devices"]
+    assert unpaused["loop_busy_share"] is None
 
 
 def test_ops_between_steps_are_named_with_their_line() -> None:

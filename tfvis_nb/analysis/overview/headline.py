@@ -1,6 +1,6 @@
 """The sentence that sums up a trace, chosen by rule."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import pandas as pd
@@ -27,6 +27,8 @@ _MUCH = 0.5
 """The share of step time from which tuning leads the headline."""
 _WELL_USED = 0.5
 """The busy share of step time above which waits are not worth a headline."""
+_MOSTLY_PAUSES = 0.5
+"""The share of pauses from which the headline gives busy shares of the loop instead of step time."""
 
 
 def headline(trace: Trace, facts: Mapping[str, Any]) -> Text:
@@ -48,7 +50,15 @@ def _of_steps(trace: Trace, facts: Mapping[str, Any]) -> Text:
     if tuning >= _MUCH:
         words = whole_figures(is_undivided(trace))
         problem = Text("headline_tuning", share=format_percent(tuning), **words)
-    return _without_devices(facts, problem) if why_not(table) else _of_devices(others, table, problem)
+    if why_not(table):
+        return _without_devices(facts, problem)
+    outside, loop = facts["outside"], [device["loop_busy_share"] for device in facts["devices"]]
+    if outside and outside["loop_share"] >= _MOSTLY_PAUSES and None not in loop:
+        busy = _spread(loop)
+        if not problem:
+            problem = Text("headline_pauses", share=format_percent(outside["loop_share"]))
+        return Text("headline_loop", problem=problem, devices=_noun(table), busy=busy)
+    return _of_devices(others, table, problem)
 
 
 def _first_problem(trace: Trace) -> str:
@@ -69,8 +79,7 @@ def _of_devices(trace: Trace, table: pd.DataFrame, problem: str) -> Text:
     devices = pd.MultiIndex.from_frame(table[["task", "device"]])
     causes = idle_by_cause(trace).reindex(devices, fill_value=0).sum()
     cause, share = str(causes.idxmax()), int(causes.max()) / total
-    each = [format_percent(share) for share in (table["busy_share"].min(), table["busy_share"].max())]
-    spread = each[0] if each[0] == each[1] else " to ".join(each)
+    spread = _spread(table["busy_share"])
     words = whole_figures(is_undivided(trace))
     if problem:
         return Text("headline_problem", problem=problem, devices=noun, busy=spread)
@@ -84,6 +93,11 @@ def _of_devices(trace: Trace, table: pd.DataFrame, problem: str) -> Text:
         cause=while_idle(cause),
         **words,
     )
+
+
+def _spread(shares: Iterable[float]) -> str:
+    least, most = (format_percent(find(shares)) for find in (min, max))
+    return least if least == most else f"{least} to {most}"
 
 
 def _noun(table: pd.DataFrame) -> str:

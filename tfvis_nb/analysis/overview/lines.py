@@ -108,6 +108,8 @@ def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
     names = [lane_label(device["task"], device["device"], "") for device in devices]
     for device in devices[:_MOST_DEVICES]:
         value = f"{format_percent(device['busy_share'])} of {whole}"
+        if device["loop_busy_share"] is not None:
+            value += f", {format_percent(device['loop_busy_share'])} of the loop"
         if device["cause"]:
             value += f", idle {format_percent(device['cause_share'])} {while_idle(device['cause'])}"
         name = lane_label(device["task"], device["device"], "")

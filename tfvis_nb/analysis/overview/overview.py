@@ -35,6 +35,7 @@ from tfvis_nb.analysis.steps.slow_steps import (
     slow_first_step,
     step_kinds,
 )
+from tfvis_nb.analysis.steps.utilization import busy_between
 from tfvis_nb.analysis.time_series.counters import counters
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.intervals import union
@@ -66,7 +67,8 @@ FIGURES: dict[str, str] = {
     "clocks": "If the clocks of tasks may differ by a tenth of the median step or more: within_ns, their"
     " largest possible difference; missing if it has no bound.",
     "devices": "For each accelerator busy_share, cause and cause_share, without a first step that is set"
-    " apart; see device_idle.",
+    " apart; see device_idle. loop_busy_share is the busy time from the start of the first step to the end"
+    " of the last one, divided by that time; missing unless a finding is about the time between steps.",
     "outside": "Time outside steps, in ns, run_share, its share of the run, and loop_share, the share of the"
     " loop that lies between steps; see outside_steps.",
     "host_ns": "Step time, of these steps, during which Python or the runtime around ops ran on any task, in"
@@ -223,8 +225,19 @@ def _devices(trace: Trace) -> list[dict[str, Any]]:
     table = device_idle(other_steps(trace))
     if why_not(table):
         return []
+    table = table.assign(loop_busy_share=_loop_busy(trace, table))
     records = table.astype(object).where(table.notna(), None).to_dict("records")
     return [{str(name): value for name, value in record.items()} for record in records]
+
+
+def _loop_busy(trace: Trace, table: pd.DataFrame) -> Any:
+    """Return the busy share of the loop of each device; None if no finding is about the pauses of a loop."""
+    if not any("loop_share" in figures for figures in findings(trace)["figures"]):
+        return None
+    steps = trace.steps[trace.steps["step"] != NO_STEP]
+    start, end = int(steps["start_ns"].min()), int(steps["end_ns"].max())
+    devices = pd.MultiIndex.from_frame(table[["task", "device"]].astype(str))
+    return busy_between(trace, start, end).reindex(devices, fill_value=0).to_numpy() / (end - start)
 
 
 def _length(trace: Trace, step: int) -> int:

@@ -149,15 +149,34 @@ def busiest_accelerator(trace: Trace) -> dict[int, int | None]:
 
 
 @validate_input
+def busy_between(trace: Trace, start_ns: int, end_ns: int) -> pd.Series:
+    """Return how long each accelerator was busy in a range (ns), in steps or outside, by task and device."""
+    events = trace.events
+    rows = np.flatnonzero(accelerators(events) & _keeps_busy(trace))
+    group, devices = pd.factorize(pd.MultiIndex.from_frame(events[["task", "device"]].take(rows).astype(str)))
+    start = events["start_ns"].to_numpy(np.int64)[rows]
+    end = np.minimum(start + events["duration_ns"].to_numpy(np.int64)[rows], end_ns)
+    start = np.maximum(start, start_ns)
+    inside = end > start
+    busy = union(group[inside], start[inside], end[inside])
+    return pd.Series(lengths(busy, len(devices), 2)[:, 1], devices)
+
+
+@validate_input
 def ran_on_device(trace: Trace, here: StepDevices) -> np.ndarray:
     """Return a mask of the events in steps that kept their device busy."""
+    mask: np.ndarray = _keeps_busy(trace)[here.event]
+    return mask
+
+
+def _keeps_busy(trace: Trace) -> np.ndarray:
     events = trace.events
     executor = map_categories(events["lane"], lambda lane: lane in _EXECUTOR_LANES)
     mask: np.ndarray = np.where(
         accelerators(events),
         _one_of(activity(trace), _ON_ACCELERATOR) & ~executor,
         _one_of(activity(trace), _ON_HOST),
-    )[here.event]
+    )
     return mask
 
 
