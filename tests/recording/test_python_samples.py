@@ -59,15 +59,13 @@ def functions(trace: tv.Trace) -> list[Any]:
 def test_samples_name_the_line_of_users_code() -> None:
     with tv.trace() as t:
         run_something()
-        begun = time.time_ns()
         compute()
-        ended_ns = time.time_ns()
-    samples = t.metadata[PYTHON_SAMPLES]
-    inside = samples[(samples["time_ns"] >= begun) & (samples["time_ns"] <= ended_ns)]
-    inside = inside.dropna()  # beside threads of other tests, late samples have no line
+    # On a busy machine a sample has the time when it was due, and a line that ran later.
+    samples = t.metadata[PYTHON_SAMPLES].dropna()
+    inside = samples[samples["function"] == "compute"]
     assert len(inside)
-    assert {*inside["function"]} == {"compute"}
-    assert {Path(file).name for file in inside["file"]} == {HERE}
+    assert {Path(file).name for file in samples["file"]} == {HERE}
+    assert {*samples["function"]} <= {"compute", "run_something", "test_samples_name_the_line_of_users_code"}
     first = compute.__code__.co_firstlineno
     assert inside["line"].between(first, first + 8).all()
     assert samples["time_ns"].is_monotonic_increasing
