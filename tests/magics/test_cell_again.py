@@ -52,7 +52,7 @@ def test_the_next_run_of_a_cell_says_what_changed(shell: Any, monkeypatch: pytes
     assert run("t", one).text == ""
     said = run("ran", two).text
     assert says(said, "run_and_last", what="step", compare=Text("run_compare"))
-    assert says(run("ran", two).text, "run_and_last", what="step", compare="")
+    assert says(run("ran", two).text, "run_and_last", what="step", compare=Text("run_compare"))
     assert [len(tv.history("changed")), len(tv.history())] == [3, 3]
     for silent in ("-q", "--no-history", "--level software"):
         assert run(silent, two).text == ""

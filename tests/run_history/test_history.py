@@ -20,6 +20,7 @@ from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.analysis.steps.difference import difference, run_spread, typical
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.display.charts import CannotSayError
+from tfvis_nb.run_history import history
 from tfvis_nb.run_history.files import VARIABLE, keep
 from tfvis_nb.run_history.history import remember
 from tfvis_nb.run_history.sentence import sentence
@@ -104,8 +105,8 @@ def test_the_change_is_said_with_its_interval(before: list[int], now: list[int],
 
 def test_line_of_a_change_has_the_spread_of_equal_runs() -> None:
     same = [run_of(step_ns=[time + more for time in SLOW]) for more in (0, 1, 2)]
-    now = run_of(step_ns=FAST, code="new")
-    usual = sentence(same, now, can_compare=False).figures["change"].figures["usual"]
+    compared, now = run_of(step_ns=[9 * time for time in SLOW]), run_of(step_ns=FAST, code="new")
+    usual = sentence([*same, compared], now, can_compare=False).figures["change"].figures["usual"]
     spread = run_spread([[typical(np.array(run.step_ns)) for run in same]])
     assert spread is not None
     assert (usual.id, usual.figures) == (
@@ -113,7 +114,7 @@ def test_line_of_a_change_has_the_spread_of_equal_runs() -> None:
         {"limit": format_percent(spread.ratio - 1), "runs": 3},
     )
     other = [*same[:2], run_of(step_ns=SLOW, code="older")]
-    usual = sentence(other, now, can_compare=False).figures["change"].figures["usual"]
+    usual = sentence([*other, compared], now, can_compare=False).figures["change"].figures["usual"]
     assert usual.id == "run_by_chance"
 
 
@@ -148,14 +149,26 @@ def test_a_summary_has_the_loops_without_a_first_one() -> None:
 
 def test_comparisons_know_the_spread_of_earlier_runs() -> None:
     chance = np.random.default_rng(1)
-    traces = [steps(*chance.normal(1000 + more, 5, 20).astype(int).tolist()) for more in (0, 9, -9, 500)]
-    for trace, code in zip(traces, ("old", "old", "old", "new"), strict=True):
-        remember(trace, Cell("n.ipynb", "a", code, ""))
-    assert traces[2].metadata["runs"]["code"].tolist() == ["old"] * 3
-    headline = comparison_headline(traces[2], traces[3])
+    means = (0, 9, -9, 100, 500)
+    traces = [steps(*chance.normal(1000 + more, 5, 20).astype(int).tolist()) for more in means]
+    for trace in traces:
+        remember(trace, Cell("n.ipynb", "a", "new" if trace is traces[-1] else "old", ""))
+    assert traces[3].metadata["runs"]["code"].nunique() == 1
+    assert len(traces[3].metadata["runs"]) == 4
+    headline = comparison_headline(traces[3], traces[4])
     assert (headline[0].id, headline[-1].id) == ("comparison_code_differs", "comparison_spread")
-    assert comparison_headline(traces[1], traces[2])[-1].id == "comparison_spread"
-    assert comparison_headline(traces[0], traces[3])[-1].id == "comparison_runs_also_differ"
+    # The compared runs do not count: of the others, only two are of one code.
+    assert comparison_headline(traces[1], traces[3])[-1].id == "comparison_runs_also_differ"
+    assert comparison_headline(traces[0], traces[4])[-1].id == "comparison_runs_also_differ"
+
+
+def test_runs_with_other_ops_in_a_step_are_other_code() -> None:
+    one, again, more = steps(100, 101, 102), steps(90, 91, 99, 98), steps(100, 101, 102, kernels=3)
+    for trace in (one, again, more):
+        remember(trace, CELL)
+    assert tv.history().table["code"].nunique() == 2
+    assert len(again.metadata["runs"]) == 2
+    assert len(more.metadata["runs"]) == 1
 
 
 def test_events_that_were_added_or_are_gone_are_counted() -> None:
@@ -209,17 +222,19 @@ def test_the_table_has_the_spread_between_runs(folder: Path) -> None:
         for code, times in typical_ns.items()
         for number, took in enumerate(times)
     ]
+    # Runs that are compared do not show how much runs differ.
+    runs += [run_of(code="new", step_ns=[9_000 * by] * 6, time_ns=200 + by) for by in (1, 2)]
     for run in [*runs, run_of("b", time_ns=500)]:
         keep(folder, run)
     table = tv.history().table
     logs = [np.log(times) for times in typical_ns.values()]
     variance = sum(((one - one.mean()) ** 2).sum() for one in logs) / 3
-    assert table["spread_ratio"].isna().tolist() == [True, True, False, False, False, True]
-    assert table["spread_ratio"][4] == pytest.approx(np.exp(3.182 * np.sqrt(2 * variance)), rel=0.01)
+    assert table["spread_ratio"].isna().tolist() == [True] * 4 + [False] * 3 + [True]
+    assert table["spread_ratio"][6] == pytest.approx(np.exp(3.182 * np.sqrt(2 * variance)), rel=0.01)
     said = sentence(runs[:-1], runs[-1], can_compare=False).figures["change"]
-    assert format_percent(table["spread_ratio"][4] - 1) in said
+    assert format_percent(table["spread_ratio"][6] - 1) in said
     # A single run of the second code shows nothing.
-    assert table["spread_runs"].fillna(0).tolist() == [0, 0, 3, 3, 5, 0]
+    assert table["spread_runs"].fillna(0).tolist() == [0, 0, 0, 0, 3, 3, 5, 0]
 
 
 @pytest.mark.parametrize(
@@ -270,14 +285,21 @@ def test_the_chart_has_a_line_for_each_cell(folder: Path) -> None:
     assert all(isinstance(each, GlyphRenderer) for each in made.renderers)
 
 
-def test_traces_are_compared_as_long_as_somebody_keeps_them() -> None:
+def test_the_last_two_runs_of_a_cell_are_compared(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(history, "_newest", {})
     first, second = steps(100, 101), steps(90, 91)
     remember(first, CELL)
-    (said,) = remember(second, CELL, [first])
+    (said,) = remember(second, CELL)
     assert said.figures["compare"].id == "run_compare"
     shown = tv.history().compare()
     assert (shown.a.trace, shown.b.trace) == (first, second)
     shown.close()
+    for _ in range(2):  # as a rerun that sets the same variable
+        (said,) = remember(steps(90, 91), CELL)
+        assert said.figures["compare"].id == "run_compare"
+        tv.history().compare().close()
+    monkeypatch.setattr(history, "_MOST_EVENTS", 3)
+    remember(steps(90, 91), CELL)
     (said,) = remember(steps(90, 91), CELL)
     assert said.figures["compare"] == ""
     with raises_id(KeyError, "no_run_before", number=0):

@@ -16,7 +16,8 @@ from tfvis_nb.recording import Recorder, trace
 from tfvis_nb.recording.options import FRAMEWORKS, LEVELS, MODES
 from tfvis_nb.recording.step_times import StepTimes, put_tracing_cost
 from tfvis_nb.recording.user_errors import type_name
-from tfvis_nb.run_history.cell import running_cell
+from tfvis_nb.run_history.cell import dependencies_of, running_cell
+from tfvis_nb.run_history.dependencies import Value
 from tfvis_nb.texts import Text, text_of
 
 NAME = "%%trace"
@@ -117,6 +118,7 @@ class TraceMagic:
         except ValueError as error:
             raise UsageError(text_of(error)) from None
         measured, recorded = StepTimes(), None
+        before = None if arguments.no_history else dependencies_of(self._shell, cell)
         try:
             untraced = self._untraced(line, cell) if arguments.calibrate else []
             with (
@@ -136,7 +138,7 @@ class TraceMagic:
         else:
             if untraced:
                 print(put_tracing_cost(recorded, untraced, measured))  # noqa: T201 - asked for
-            self._hand_over(recorded, arguments, cell)
+            self._hand_over(recorded, arguments, cell, before)
 
     @staticmethod
     def _recorder(arguments: argparse.Namespace) -> Recorder:
@@ -214,14 +216,22 @@ class TraceMagic:
         if awaits:
             raise UsageError(Text("awaits"))
 
-    def _hand_over(self, recorded: Trace, arguments: argparse.Namespace, cell: str | None = None) -> None:
-        """Give the user the trace, and save a summary if it is of a whole `cell`."""
+    def _hand_over(
+        self,
+        recorded: Trace,
+        arguments: argparse.Namespace,
+        cell: str = "",
+        before: dict[str, Value] | None = None,
+    ) -> None:
+        """Give the user the trace, and save a summary if it is of a whole `cell`, with what that used."""
         self._results.bind(recorded, arguments.name)
-        if cell is not None and not arguments.no_history:
-            self._remember(recorded, arguments, cell)
+        if before is not None:
+            self._remember(recorded, arguments, cell, before)
         self._results.show(recorded, arguments, NAME)
 
-    def _remember(self, recorded: Trace, arguments: argparse.Namespace, cell: str) -> None:
+    def _remember(
+        self, recorded: Trace, arguments: argparse.Namespace, cell: str, before: dict[str, Value]
+    ) -> None:
         """Save a summary of the run, and show how it differs from the last one."""
         from tfvis_nb.run_history.history import remember
 
@@ -231,8 +241,7 @@ class TraceMagic:
             if getattr(arguments, name) != self.parser.get_default(name)
         ]
         try:
-            running = running_cell(self._shell, cell, " ".join(changed))
-            said = remember(recorded, running, self._shell.user_ns.values())
+            said = remember(recorded, running_cell(self._shell, cell, " ".join(changed), before))
         except Exception as error:  # noqa: BLE001 - the cell went well, whatever its summary does
             said = [Text("run_not_kept", reason=error)] if self._is_kept else []
             self._is_kept = False

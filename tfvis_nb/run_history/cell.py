@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from tfvis_nb.core.running_cell import cell_id
+from tfvis_nb.run_history.dependencies import Value, dependencies, digest
 from tfvis_nb.run_history.summary import LONGEST_TEXT, Cell
 
 
@@ -19,7 +20,17 @@ def notebook_of(shell: Any) -> str:
     return found[-LONGEST_TEXT:]
 
 
-def running_cell(shell: Any, code: str, options: str) -> Cell:
-    """Identify the running cell by its id, or by its code if it has none."""
-    digest = hashlib.sha256(code.encode("utf-8", "backslashreplace")).hexdigest()[:16]
-    return Cell(notebook_of(shell), (cell_id(shell) or f"code {digest}")[:LONGEST_TEXT], digest, options)
+def dependencies_of(shell: Any, code: str) -> dict[str, Value]:
+    """Return what a cell's code depends on now."""
+    return dependencies(shell.transform_cell(code), shell.user_ns)
+
+
+def running_cell(shell: Any, code: str, options: str, before: dict[str, Value]) -> Cell:
+    """Identify the running cell by its id, or by its text if it has none.
+
+    `before` are its dependencies before it ran; they and its text are its code.
+    """
+    of_text = hashlib.sha256(code.encode("utf-8", "backslashreplace")).hexdigest()[:16]
+    both = f"{of_text} {digest(before, dependencies_of(shell, code))}"
+    of_code = hashlib.sha256(both.encode("ascii")).hexdigest()[:16]
+    return Cell(notebook_of(shell), (cell_id(shell) or f"code {of_text}")[:LONGEST_TEXT], of_code, options)

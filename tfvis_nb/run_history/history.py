@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Unpack
 
@@ -32,6 +32,12 @@ if TYPE_CHECKING:
 
 _traces: weakref.WeakValueDictionary[tuple[str, str, int], Trace] = weakref.WeakValueDictionary()
 """The traces of runs in this process (weak references)."""
+
+_newest: dict[tuple[str, str, int], Trace] = {}
+"""The traces of the last two runs of each cell, which a rerun would delete with the variable it sets."""
+
+_MOST_EVENTS = 500_000
+"""The traces in `_newest` have at most this many events in all, some 100 MB; the oldest leave first."""
 
 _CHANGE = ("ratio", "ratio_low", "ratio_high")
 _SPREAD = ("spread_ratio", "spread_runs")
@@ -68,18 +74,24 @@ class History:
         time from the first event to the last; ``first_ns`` of that first step; ``ratio``, the time of a
         typical step (the mean without the longest and the shortest fifth of the steps) divided by that in the
         cell's previous run, with its 95 % interval ``ratio_low`` and ``ratio_high``;
-        ``spread_ratio``, how much two runs of the same code differ: the slower one takes more than that many
-        times as long in 5 % of pairs; ``spread_runs``, the number of runs that show it; ``kernels`` and
-        ``ops``, the median numbers per step; ``busy_share`` of the accelerators; ``peak_bytes``; ``options``
-        of the recording; ``code``, a digest of the cell's code; and the versions of ``tfvis_nb`` and
+        ``spread_ratio``, how much two earlier runs of the same code differ: the slower one takes more than
+        that many times as long in 5 % of pairs; ``spread_runs``, the number of runs that show it; ``kernels``
+        and ``ops``, the median numbers per step; ``busy_share`` of the accelerators; ``peak_bytes``;
+        ``options`` of the recording; ``code``, a digest of what ran; and the versions of ``tfvis_nb`` and
         ``tensorflow``. Unknown values are NA or NaN.
 
     Notes
     -----
-    ``spread_ratio`` is exp(t s √2), from the comparable runs up to this one: s is the standard deviation of
-    the logarithms of their typical steps around the mean of the runs with the same ``code``, with one degree
-    of freedom fewer than runs for each code, and t the 97.5 % quantile of Student's t with these degrees of
-    freedom. It needs three runs of one code.
+    ``spread_ratio`` is exp(t s √2), from the comparable runs before this one and the one that it is compared
+    with: s is the standard deviation of the logarithms of their typical steps around the mean of the runs
+    with the same ``code``, with one degree of freedom fewer than runs for each code, and t the 97.5 %
+    quantile of Student's t with these degrees of freedom. It needs three runs of one code.
+
+    Runs have the same ``code`` if the cell has the same text; if the functions, classes and settings
+    (numbers, texts, and containers of them) that it uses from other cells and from your own modules are the
+    same; if its arrays, tensors and datasets have the same shapes, types and batch sizes; and if a repeated
+    step runs equally many ops and kernels of each type. Numbers, texts and containers that the cell itself
+    changes do not count.
     """
 
     def __init__(self, runs: Sequence[Summary], reason: Text) -> None:
@@ -144,7 +156,8 @@ class History:
         KeyError
             If there is no such run, or no earlier run to compare with.
         ValueError
-            If a trace is no longer in memory: only variables keep traces, the history does not.
+            If a trace is no longer in memory. The history keeps the last two of each cell, unless they are
+            large or the kernel was restarted; variables may keep others.
         """
         from tfvis_nb.display.comparison.widget import show_comparison
 
@@ -175,7 +188,8 @@ class History:
 
     def _spread(self, number: int) -> RunSpread | None:
         now = self._runs[number]
-        return usual_spread(one for one in self._runs[: number + 1] if one.is_comparable(now))
+        earlier = [one for one in self._runs[:number] if one.is_comparable(now)]
+        return usual_spread(earlier[:-1])  # the last one is what this run is compared with
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -257,12 +271,12 @@ def history(cell: str | None = None) -> History:
     return History(runs, Text("no_runs_kept"))
 
 
-def remember(trace: Trace, cell: Cell, held: Iterable[object] = ()) -> list[Text]:
+def remember(trace: Trace, cell: Cell) -> list[Text]:
     """Save a summary of a trace recorded by a cell; return messages about it.
 
     They describe the difference from the last run, and a damaged file that was moved aside. The trace gets
     the times of the runs of the same code, which show in comparisons how much these differ. They offer a
-    comparison of traces only if the last one is among the objects `held`; others may be deleted at any time.
+    comparison of traces if the last one is kept.
 
     Raises
     ------
@@ -274,16 +288,24 @@ def remember(trace: Trace, cell: Cell, held: Iterable[object] = ()) -> list[Text
     if folder is None or run is None:
         return []
     runs, damaged = keep(folder, run)
-    _traces[_key(run)] = trace
+    _hold(run, trace)
     equal = [one for one in [*runs, run] if run.is_comparable(one) and one.code == run.code]
     trace.metadata[RUNS] = table_of(RUNS, map(known_run, equal))
     said = [] if damaged is None else [Text("history_damaged", path=str(damaged))]
     comparable = [one for one in runs if run.is_comparable(one)]
     if comparable:
-        last = _traces.get(_key(comparable[-1]))
-        is_held = last is not None and any(last is one for one in held)
-        said.append(sentence(comparable, run, can_compare=is_held))
+        said.append(sentence(comparable, run, can_compare=_key(comparable[-1]) in _newest))
     return said
+
+
+def _hold(run: Summary, trace: Trace) -> None:
+    """Keep a trace while it is one of the last two of its cell."""
+    _traces[_key(run)] = _newest[_key(run)] = trace
+    of_cell = [key for key in _newest if key[:2] == _key(run)[:2]]
+    for key in of_cell[:-2]:
+        del _newest[key]
+    while sum(len(one.events) for one in _newest.values()) > _MOST_EVENTS:
+        del _newest[next(iter(_newest))]
 
 
 def _key(run: Summary) -> tuple[str, str, int]:

@@ -74,8 +74,8 @@ def _change(runs: Sequence[Summary], now: Summary) -> str:
         return ""
     loops = difference(np.array(before.loop_ns or []), np.array(now.loop_ns or []))
     if loops.shown and loops_tell_more(steps, loops):
-        return _words(loops, "loops", _usual([*runs, now], "loop_ns"))
-    return _words(steps, "steps", _usual([*runs, now], "step_ns"))
+        return _words(loops, "loops", _usual(runs[:-1], "loop_ns"))
+    return _words(steps, "steps", _usual(runs[:-1], "step_ns"))
 
 
 def _words(change: Difference, what: str, usual: str) -> str:

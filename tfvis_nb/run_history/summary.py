@@ -1,5 +1,6 @@
 """The summary of a run of a traced cell: step times and a few figures, never the trace."""
 
+import hashlib
 import json
 import math
 import sys
@@ -30,7 +31,8 @@ LONGEST_TEXT = 4096
 class Cell:
     """A running cell: ``notebook`` and ``cell`` identify it, regardless of its code.
 
-    ``code`` is a digest of its code, ``options`` those of the recording that differ from the defaults.
+    ``code`` is a digest of its code and of what that depends on, ``options`` those of the recording that
+    differ from the defaults.
     """
 
     notebook: str
@@ -43,6 +45,7 @@ class Cell:
 class Summary(Cell):
     """One run of a traced cell.
 
+    Its ``code`` is also of how many ops and kernels of each type a repeated step has.
     ``time_ns`` is its end, in ns since 1970. ``steps`` is the number of recorded steps. ``step_ns`` has the
     times of those of the kind that takes the most time, in recorded order, at most the last `MOST_STEPS`.
     ``median_ns`` is the median of all of that kind. A first step that is set apart is in ``first_ns``
@@ -86,8 +89,9 @@ def summary_of(trace: Trace, cell: Cell) -> Summary | None:
     step_ns = kept["duration_ns"].tolist() or [span]
     loops = compared_steps(trace).only(main["step"].to_numpy(np.int64)).loops()[0].tolist()
     tensorflow = getattr(sys.modules.get("tensorflow"), "__version__", "")
+    work = f"{cell.code} {_work(trace, kept['step'].tolist()[-MOST_STEPS:])}"
     return Summary(
-        **asdict(cell),
+        **asdict(cell) | {"code": hashlib.sha256(work.encode("utf-8", "backslashreplace")).hexdigest()[:16]},
         title=trace.title[:LONGEST_TEXT],
         time_ns=time.time_ns(),
         steps=int((trace.steps["step"] != NO_STEP).sum()),
@@ -102,6 +106,20 @@ def summary_of(trace: Trace, cell: Cell) -> Summary | None:
         tensorflow=str(tensorflow)[:LONGEST_TEXT],
         loop_ns=loops[-MOST_STEPS:] or None,
     )
+
+
+def _work(trace: Trace, steps: list[int]) -> dict[str, int]:
+    """Return the median numbers of ops and kernels of each type per step."""
+    table = trace.events
+    if len(steps) < 2:  # all is the first run of something
+        return {}
+    counted = (table["kind"].isin(("op", "kernel")) & table["step"].isin(steps)).to_numpy()
+    of_types = table.loc[counted, ["op", "step"]]
+    counts = np.zeros((len(of_types["op"].cat.categories), len(steps)), np.int64)
+    np.add.at(counts, (of_types["op"].cat.codes, np.searchsorted(steps, of_types["step"])), 1)
+    medians = np.median(counts, axis=1).astype(int).tolist()
+    named = zip(of_types["op"].cat.categories, medians, strict=True)
+    return {str(name): count for name, count in sorted(named) if count}
 
 
 def _per_step(trace: Trace, kind: str, steps: list[int]) -> int | None:

@@ -104,12 +104,15 @@ def loop_time(a: ComparedSteps, b: ComparedSteps) -> Difference:
 def known_spread(traces: Iterable[Trace], times: str = "step_ns") -> RunSpread | None:
     """Return how much runs of the same code differ in the history of the cells that recorded these traces.
 
-    The `times` are a column of `RUNS`. None if it is unknown.
+    The `times` are a column of `RUNS`. The runs of the traces themselves, the last ones of their tables, do
+    not count: no difference widens the spread by which it is judged. None if the spread is unknown.
     """
-    runs = joined(trace.metadata for trace in traces).get(RUNS)
-    if runs is None:
+    tables = [trace.metadata[RUNS] for trace in traces if RUNS in trace.metadata]
+    if not tables:
         return None
-    known = runs.dropna(subset=times)
+    runs = joined({RUNS: table} for table in tables)[RUNS]
+    of_traces = {table["time_ns"].max() for table in tables}
+    known = runs[~runs["time_ns"].isin(of_traces)].dropna(subset=times)
     return run_spread(own.tolist() for _, own in known.groupby("code")[times])
 
 
