@@ -294,9 +294,17 @@ def test_without_tracing_a_run_keeps_its_work() -> None:
 
 
 def test_no_time_is_reported_twice() -> None:
-    shares = again("", "shape", "shape", "shape").findings.set_index("id")["share"]
-    assert shares["retracing"] == pytest.approx(120 / 400)
-    assert shares["compiling.first"] == pytest.approx(40 / 400)
+    trace = again("", "shape", "shape", "shape")
+    assert trace.findings.set_index("id")["share"]["retracing"] == pytest.approx(120 / 400)
+    row = measurements(trace).set_index("kind").loc["compiling"]
+    assert row["share"] == pytest.approx(40 / 400)
+
+
+def test_a_first_step_that_compiles_as_later_ones_is_no_finding() -> None:
+    trace = again("", "shape", "shape", "shape")
+    assert "compiling.first" not in set(trace.findings["id"])
+    row = measurements(trace).set_index("kind").loc["compiling"]
+    assert "later steps trace functions again" in row["text"]
 
 
 def test_a_call_outside_steps_that_compiles_in_one_is_named() -> None:

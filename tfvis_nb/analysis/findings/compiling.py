@@ -16,6 +16,7 @@ from tfvis_nb.analysis.findings.rule import (
     beyond,
     capital,
     example,
+    not_reported,
     step_time,
 )
 from tfvis_nb.analysis.functions.retraced import recompiled_times
@@ -50,10 +51,21 @@ def _spent(trace: Trace) -> time_share.TimeShare | None:
     return time_share.largest_share(trace, "compile_ns", _first_times(trace))
 
 
+def _is_like_later(trace: Trace) -> bool:
+    """Return whether only the first step is left because `retracing` reports the later ones.
+
+    Then all steps compile, and a warm-up step before them does not help.
+    """
+    first, with_again = _spent(trace), time_share.largest_share(trace, "compile_ns")
+    if first is None or with_again is None:
+        return False
+    return first.case(SHARE.value) == "first" and with_again.case(SHARE.value) == "all"
+
+
 def _find(trace: Trace) -> list[Finding]:
     table, spent = _first_times(trace), _spent(trace)
     case = spent.case(SHARE.value) if spent else ""
-    if spent is None or not case:
+    if spent is None or not case or _is_like_later(trace):
         return []
     compiling = int(table.loc[table["compile_ns"] > 0, "step"].nunique())
     figures = {"compiling_steps": compiling, "without_again": lost_times(trace) is not None}
@@ -77,11 +89,13 @@ def _word(key: str, figures: Figures) -> Texts:
 
 
 def _measure(trace: Trace) -> Measurement:
-    return time_share.measurement(_spent(trace), SHARE.value)
+    found = time_share.measurement(_spent(trace), SHARE.value)
+    return found._replace(figures=found.figures | {"like_later": _is_like_later(trace)})
 
 
 def _summarise(figures: Figures) -> str:
-    return f"Tracing and compiling take {step_time(figures)}{beyond(figures)}."
+    why = not_reported("later steps trace functions again") if figures["like_later"] else beyond(figures)
+    return f"Tracing and compiling take {step_time(figures)}{why}."
 
 
 RULE = Rule(
