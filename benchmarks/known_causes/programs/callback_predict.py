@@ -8,7 +8,7 @@ from benchmarks.known_causes.clock import keras_clock
 REPORTED = "https://github.com/keras-team/keras/issues/5008"
 CAUSE = {"between_steps"}
 # Each predict() makes an iterator for its eight batches; the first one waits for it.
-ALSO = {"slow_steps.periodic", "input_bound"}
+ALSO = {"slow_steps.periodic"}
 WHAT = None
 WHY_NOT = "the replay is of steps, and this runs between them"
 STEPS = 20
