@@ -16,9 +16,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.protobuf_bytes import field, number
-from tfvis_nb.analysis.programs.hlo_bytes import accessed_bytes
 from tfvis_nb.analysis.programs.hlo_flops import Flops
 from tfvis_nb.analysis.programs.hlo_module import HloModule, Modules
+from tfvis_nb.analysis.programs.hlo_ops import accessed_bytes
 from tfvis_nb.analysis.programs.hlo_text import category, expression
 
 RECORDED = json.loads((Path(__file__).parent / "xla_costs.json").read_text(encoding="utf-8"))

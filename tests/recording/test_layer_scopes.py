@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tfvis_nb.analysis.model_layers.description import LiveLayer
-from tfvis_nb.analysis.model_layers.scopes import layers_of
+from tfvis_nb.analysis.model_layers.put import layers_of
 
 
 def model_of(spec: dict[str, Any], path: str, weights: list[int]) -> LiveLayer:

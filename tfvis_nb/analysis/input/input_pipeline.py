@@ -1,16 +1,18 @@
 """The stages of a tf.data pipeline: their times, and the settings chosen by AUTOTUNE."""
 
-from typing import Any
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.nesting import self_times
-from tfvis_nb.analysis.input.ready import unfinished
 from tfvis_nb.analysis.input.stage_calls import STAGE, stage_calls
-from tfvis_nb.analysis.input.stage_names import awaits, boolean, integer
-from tfvis_nb.analysis.input.stage_tree import NONE, bottlenecks, stage_tree
+from tfvis_nb.analysis.input.stage_names import awaits, boolean, integer, stage_label
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
 from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.intervals import lengths, union
@@ -194,3 +196,146 @@ def _bytes(megabytes: int | None) -> int | None:
 def _last(recorded: list[dict[str, str]], name: str) -> str | None:
     # TensorFlow records "unavailable" where another thread holds the lock of what is read (seen in 2.21).
     return next((one[name] for one in recorded if one.get(name, "unavailable") != "unavailable"), None)
+
+
+_EDGES = ("Produce", "Consume")
+_NAME = re.compile(rf"(\w+)({'|'.join(_EDGES)})")
+_ELEMENT = r"(?:^| )element_id=(\d{1,20})(?: |$)"
+_LANE = ["task", "device", "lane"]
+_KEY = ["task", "kind", "element"]
+
+
+def unfinished(trace: Trace, calls: pd.DataFrame) -> np.ndarray:
+    """Return a mask of `stage_calls` that handed out an element finished after the call started.
+
+    tf.data records the production of an element, such as ``PrefetchProduce``, with the number under which
+    ``PrefetchConsume`` hands it out in the call. Numbers handed out twice belong to several pipelines and are
+    ignored.
+    """
+    found = np.zeros(len(calls), bool)
+    edges = _edges(trace)
+    made = edges[edges["edge"] == "Produce"].groupby(_KEY, sort=False)["end_ns"].max()
+    taken = edges[edges["edge"] == "Consume"].drop_duplicates(_KEY, keep=False)
+    if taken.empty or made.empty:
+        return found
+    taken = taken.join(made.rename("made_ns"), on=_KEY, how="inner")
+    within = calls[[*_LANE, "start_ns"]].assign(row=np.arange(len(calls)))
+    within["kind"] = calls["stage"].map({stage: stage_label(stage, "") for stage in calls["stage"].unique()})
+    both = pd.concat([within, taken], ignore_index=True).sort_values("start_ns", kind="stable")
+    # Each element with the last call of its kind that started on its thread.
+    last = both.groupby([*_LANE, "kind"], dropna=False, sort=False)["row"].ffill()
+    row = last.sort_index()[len(calls) :]
+    known = row.notna().to_numpy()
+    rows, taken = row[known].to_numpy(np.int64), taken[known]
+    start = calls["start_ns"].to_numpy()[rows]
+    is_within = taken["end_ns"].to_numpy() <= start + calls["duration_ns"].to_numpy()[rows]
+    found[rows[is_within & (taken["made_ns"].to_numpy() > start)]] = True
+    return found
+
+
+def _edges(trace: Trace) -> pd.DataFrame:
+    """Return the events that produce elements, and those that hand them out."""
+    events = trace.events
+    names = pa.array(events["name"])
+    rows = pc.indices_nonzero(pc.or_(*(pc.ends_with(names, edge) for edge in _EDGES))).to_numpy()
+    chosen = events.iloc[rows] if len(rows) else events.iloc[:0]
+    table = chosen[_LANE].astype(object).fillna({"task": ""})
+    called = pd.Categorical(chosen["name"].astype(object))
+    parts = [_NAME.fullmatch(str(name)) for name in called.categories]
+    for at, part in enumerate(("kind", "edge"), 1):
+        table[part] = np.array([*(one[at] if one else "" for one in parts), ""], object)[called.codes]
+    table["element"] = chosen["detail"].astype(object).str.extract(_ELEMENT, expand=False)
+    table["start_ns"] = chosen["start_ns"].to_numpy(np.int64)
+    table["end_ns"] = table["start_ns"] + chosen["duration_ns"].to_numpy(np.int64)
+    return table[table["element"].notna()]
+
+
+NONE = -1
+"""The consumer of a root."""
+
+Key = tuple[str, str, str]
+"""Task, name and dataset of a stage."""
+
+
+_MOST_LEVELS = 100
+"""How many levels above a stage its consumer is searched by name: more than pipelines have."""
+
+
+class Place(NamedTuple):
+    """A stage in the tree: its index, its consumer's index, and the number of stages above it."""
+
+    stage: int
+    consumer: int
+    depth: int
+
+
+def stage_tree(calls: pd.DataFrame, keys: Sequence[Key], number: np.ndarray) -> list[Place]:
+    """Return the stages, each after its consumer, otherwise in the order of their keys.
+
+    `calls` comes from `stage_calls`, and `number` is the index in `keys` of each call's stage.
+    """
+    consumer = _consumers(calls, keys, number)
+    below: dict[int, list[int]] = {}
+    for stage in sorted(range(len(keys)), key=lambda one: _order(keys[one])):
+        below.setdefault(consumer[stage], []).append(stage)
+    places: dict[int, Place] = {}
+    # In damaged files stages may form a cycle: the first of them is also a root.
+    for root in [*below.get(NONE, ()), *sorted(range(len(keys)), key=lambda one: _order(keys[one]))]:
+        waiting = [Place(root, NONE, 0)]
+        while waiting:
+            place = waiting.pop()
+            if place.stage not in places:
+                places[place.stage] = place
+                inputs = reversed(below.get(place.stage, ()))
+                waiting += [Place(one, place.stage, place.depth + 1) for one in inputs]
+    return list(places.values())
+
+
+def bottlenecks(places: Sequence[Place], keys: Sequence[Key], busy: Sequence[int]) -> list[int]:
+    """Return the stage that limits each pipeline.
+
+    Starting at the root, go to the input with the largest busy time, as long as that is at least half of the
+    busy time above it.
+    """
+    below: dict[int, list[int]] = {}
+    for place in places:
+        below.setdefault(place.consumer, []).append(place.stage)
+    found = []
+    for root in below.get(NONE, ()):
+        # A stage without a recorded consumer, but named below one, is not the root of a pipeline.
+        stage = NONE if "::" in keys[root][1] else root
+        while stage != NONE:
+            largest = max(below.get(stage, ()), key=lambda one: busy[one], default=NONE)
+            if largest == NONE or 2 * busy[largest] < busy[stage]:
+                found.append(stage)
+                break
+            stage = largest
+    return found
+
+
+def _consumers(calls: pd.DataFrame, keys: Sequence[Key], number: np.ndarray) -> list[int]:
+    """Return the consumer that the calls of each stage name, otherwise the one with the matching name."""
+    tasks = calls["task"].tolist()
+    of_iterator = dict(zip(zip(tasks, calls["iterator"], strict=True), number.tolist(), strict=True))
+    named: dict[tuple[str, str], int] = {}
+    for stage, (task, name, _) in enumerate(keys):
+        named.setdefault((task, name), stage)
+    consumer = [_above(named, task, name) for task, name, _ in keys]
+    for stage, task, iterator in zip(number.tolist(), tasks, calls["parent_iterator"], strict=True):
+        recorded = of_iterator.get((task, iterator), NONE) if iterator else NONE
+        if recorded not in (NONE, stage):
+            consumer[stage] = recorded
+    return consumer
+
+
+def _above(named: Mapping[tuple[str, str], int], task: str, name: str) -> int:
+    for _ in range(_MOST_LEVELS):
+        name = name.rpartition("::")[0]
+        if (task, name) in named:
+            return named[task, name]
+    return NONE
+
+
+def _order(key: Key) -> tuple[str, list[str], str]:
+    task, name, dataset = key
+    return task, name.split("::"), dataset

@@ -1,6 +1,13 @@
-"""The lifetime of each buffer, and the tensors in it."""
+"""The lifetime of each buffer, and the tensors in it.
+
+Traces before TensorFlow 1.5, files of ``timeline.py``, and allocators without statistics, such as those of
+the host, have the sizes and addresses of outputs, but no allocations. There, lifetimes are estimated from the
+ops that read outputs: these are assumed to be allocated when their op starts, and freed when the last op that
+reads them ends.
+"""
 
 from collections.abc import Collection
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -8,15 +15,16 @@ import pyarrow as pa
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.dataflow.edges import edges as edges_of
+from tfvis_nb.analysis.events.recorded_outputs import recorded_outputs
 from tfvis_nb.analysis.memory.buffer_origins import runs_of
-from tfvis_nb.analysis.memory.estimated_lifetimes import estimated_allocations
 from tfvis_nb.analysis.memory.from_profile import memory_events, profiled_allocations
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER, recorded_allocations
-from tfvis_nb.analysis.memory.output_buffers import output_buffers
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.nested_lists import coded
 from tfvis_nb.core.prediction import is_predicted
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import MOST_IN_ALL
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
@@ -83,7 +91,7 @@ def tensor_lifetimes(trace: Trace) -> pd.DataFrame:
     Notes
     -----
     `tfvis_nb.analysis.memory.from_run_metadata` describes how allocations and frees are paired,
-    `tfvis_nb.analysis.memory.output_buffers` how buffers and outputs are.
+    `tfvis_nb.analysis.memory.tensor_lifetimes` how buffers and outputs are.
 
     Examples
     --------
@@ -246,3 +254,138 @@ def _taken(texts: list[str], indices: np.ndarray) -> pd.api.extensions.Extension
         pa.array(texts, pa.large_string()).take(pa.array(indices)), dtype=event_table.TEXT
     )
     return taken
+
+
+_VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
+
+
+def estimated_allocations(trace: Trace, recorded: Collection[str] = ()) -> pd.DataFrame | None:
+    """Return one row per buffer, by ``alloc_ns``; None if no output has a size and an allocator.
+
+    Outputs of allocators that were `recorded` are left out.
+
+    Outputs at the same address of an allocator share a buffer while it lives. If no op reads an output, or it
+    belongs to a variable, its end is unknown and ``free_ns`` is `NEVER`. ``slot`` is that of the output;
+    ``aliases`` are the other outputs, ``node`` or ``node:slot``, joined by ", ".
+    """
+    outputs = recorded_outputs(trace)
+    most = MOST_IN_ALL // max(len(outputs), 1)
+    outputs = outputs[(outputs["bytes"] > 0) & (outputs["bytes"] <= most) & (outputs["allocator"] != "")]
+    outputs = outputs[~outputs["allocator"].isin(recorded)]
+    if outputs.empty:
+        return None
+    event = outputs["event"].to_numpy()
+    here = trace.events[["step", "task", "start_ns", "op"]].take(event).set_axis(outputs.index)
+    is_variable = here["op"].isin(_VARIABLES).to_numpy()
+    until = np.where(is_variable, NEVER, _last_reads(trace)[event])
+    table = outputs.assign(step=here["step"], task=here["task"], alloc_ns=here["start_ns"], free_ns=until)
+    table = table.sort_values(["alloc_ns", "event", "slot"], kind="stable", ignore_index=True)
+    first = _first_at_address(table)
+    names = trace.events["name"].fillna("")
+    later = np.flatnonzero(first != np.arange(len(table)))
+    texts = [""] * len(table)
+    for row in later:
+        name, slot = names[table["event"].iloc[row]], table["slot"].iloc[row]
+        tensor = f"{name}:{slot}" if slot else str(name)
+        texts[first[row]] = f"{texts[first[row]]}, {tensor}" if texts[first[row]] else tensor
+    table["free_ns"] = table["free_ns"].groupby(first).transform("max")
+    table["aliases"] = texts
+    table["allocator"] = pd.Categorical(table["allocator"])
+    kept: pd.DataFrame = table.take(np.flatnonzero(first == np.arange(len(table))))
+    return kept.reset_index(drop=True)
+
+
+def _last_reads(trace: Trace) -> np.ndarray:
+    """Return for each event the end of the last event that reads its outputs; `NEVER` if there is none."""
+    edges = edges_of(trace)
+    reads = edges["kind"].isin(["data", "transfer"]).to_numpy()
+    source, target = (edges[name].to_numpy("i8")[reads] for name in ("source", "target"))
+    end = (trace.events["start_ns"] + trace.events["duration_ns"]).to_numpy()
+    last = np.full(len(end), np.iinfo(np.int64).min)
+    np.maximum.at(last, source, end[target])
+    read: np.ndarray = np.where(last > np.iinfo(np.int64).min, np.maximum(last, end), NEVER)
+    return read
+
+
+def _first_at_address(table: pd.DataFrame) -> np.ndarray:
+    """Return for each output, ordered by time, the row of the output that its buffer was allocated for."""
+    first = np.arange(len(table))
+    alive: dict[tuple[object, ...], tuple[int, int]] = {}
+    columns = ("step", "task", "allocator", "ptr", "alloc_ns", "free_ns")
+    for row, (*where, start, end) in enumerate(zip(*(table[name] for name in columns), strict=True)):
+        if not where[-1]:
+            continue
+        held, until = alive.get(tuple(where), (row, start - 1))
+        first[row] = held if until >= start else row
+        alive[tuple(where)] = int(first[row]), max(until, end)
+    return first
+
+
+_MICROSECOND = 1000
+
+
+class OutputBuffers(NamedTuple):
+    """The tensors in some buffers."""
+
+    slot: np.ndarray  # The output of its op that a buffer was allocated for; -1 if none
+    # The outputs that a buffer was handed on to, ``node`` or ``node:slot``, joined by ", "
+    aliases: list[str]
+    requested: np.ndarray  # The bytes that its op requested for it; 0 if unknown
+
+
+def output_buffers(trace: Trace, buffers: pd.DataFrame) -> OutputBuffers:
+    """Find the outputs that lie in recorded buffers.
+
+    A buffer belongs to an output of its op with the same bytes and allocator. If several buffers are equal,
+    the one that lives longest belongs to the first output, because buffers freed within their op were
+    scratch. An output without such a buffer was handed on: it is in the live buffer with its address.
+    """
+    produced = recorded_outputs(trace).sort_values(["event", "slot"], ignore_index=True)
+    keys = ["event", "allocator", "bytes"]
+    made = buffers[keys].assign(
+        allocator=buffers["allocator"].astype(object),
+        until=buffers["free_ns"],
+        buffer=np.arange(len(buffers)),
+    )
+    made = made.sort_values([*keys, "until"], ascending=[True, True, True, False], kind="stable")
+    made["number"] = made.groupby(keys, sort=False).cumcount()
+    produced["number"] = produced.groupby(keys, sort=False).cumcount()
+    matched = produced.merge(made[[*keys, "number", "buffer"]], on=[*keys, "number"], how="left")
+    own = matched["buffer"].notna().to_numpy()
+    buffer = matched["buffer"][own].to_numpy(np.int64)
+    slot = np.full(len(buffers), -1, np.int64)
+    slot[buffer] = matched["slot"][own]
+    requested = np.zeros(len(buffers), np.int64)
+    requested[buffer] = matched["requested"][own]
+    address = np.zeros(len(buffers), np.uint64)
+    address[buffer] = matched["ptr"][own]
+    handed_on = matched[~own & (matched["ptr"] > 0)]
+    return OutputBuffers(slot, _aliases(trace, buffers.assign(ptr=address), handed_on), requested)
+
+
+def _aliases(trace: Trace, buffers: pd.DataFrame, handed_on: pd.DataFrame) -> list[str]:
+    texts = [""] * len(buffers)
+    if handed_on.empty:
+        return texts
+    events = trace.events
+    where = pd.DataFrame({"step": events["step"], "task": events["task"].cat.codes})
+    start = events["start_ns"].to_numpy()
+    end = start + events["duration_ns"].to_numpy()
+
+    def placed(table: pd.DataFrame, when: np.ndarray) -> pd.DataFrame:
+        here = where.take(table["event"].to_numpy()).set_axis(table.index)
+        there = table.assign(allocator=table["allocator"].astype(object), when=when, **here)
+        return there.sort_values("when", kind="stable")
+
+    row = handed_on["event"].to_numpy()
+    wanted = placed(handed_on.drop(columns="buffer").assign(start=start[row]), end[row])
+    held = placed(buffers.assign(buffer=np.arange(len(buffers))), buffers["alloc_ns"].to_numpy())
+    held = held.loc[held["ptr"] > 0, ["step", "task", "allocator", "ptr", "when", "free_ns", "buffer"]]
+    found = pd.merge_asof(wanted, held, on="when", by=["step", "task", "allocator", "ptr"])
+    # Frees are rounded down to microseconds; starts of ops are not.
+    found = found[found["buffer"].notna() & (found["free_ns"] + _MICROSECOND > found["start"])]
+    names = events["name"].to_numpy()
+    for buffer, event, slot in zip(found["buffer"].astype(int), found["event"], found["slot"], strict=True):
+        tensor = f"{names[event]}:{slot}" if slot else str(names[event])
+        texts[buffer] = f"{texts[buffer]}, {tensor}" if texts[buffer] else tensor
+    return texts
