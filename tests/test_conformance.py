@@ -32,7 +32,7 @@ from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.query import Bound, Clause, Lines, Steps, Term, Text, Unread, parse_query
 from tfvis_nb.display.large.range_statistics import range_statistics
 from tfvis_nb.display.large.search import find, longest_found
-from tfvis_nb.display.pictures.ruler import APART, ticks
+from tfvis_nb.display.pictures.picture import APART, ticks
 from tfvis_nb.writing.csv import rows_csv
 
 FOLDER = Path(__file__).parent / "data" / "conformance"

@@ -11,7 +11,7 @@ import pytest
 import tfvis_nb as tv
 from tests.cli.command import complaint, tfvis_nb, tfvis_nb_here
 from tests.dataset.folders import DATA, JOB, bucket
-from tfvis_nb.dataset.scheduling import run_all
+from tfvis_nb.dataset.ingest import run_all
 from tfvis_nb.texts import Text
 
 

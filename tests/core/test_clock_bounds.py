@@ -23,8 +23,7 @@ from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.reading.concat import concatenate
 from tfvis_nb.reading.xspace.epoch import on_the_clock
-from tfvis_nb.recording.assemble import whole_steps
-from tfvis_nb.recording.merge import merged
+from tfvis_nb.recording.assemble import merged, whole_steps
 
 FIRST, SECOND, THIRD = (f"/job:worker/replica:0/task:{number}" for number in range(3))
 BOUNDS = {FIRST: (0.0, 0.0), SECOND: (-250.0, 40.5), THIRD: (-3.0, inf)}

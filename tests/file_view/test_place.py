@@ -10,7 +10,7 @@ from jupyter_server.services.contents.largefilemanager import AsyncLargeFileMana
 from jupyter_server.services.contents.manager import ContentsManager
 
 from tfvis_nb.display.refusals import Refusal
-from tfvis_nb.file_view.place import local_file
+from tfvis_nb.file_view.handler import local_file
 
 
 @pytest.fixture

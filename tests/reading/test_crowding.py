@@ -12,7 +12,7 @@ from tests.support.examples import sample
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import flame_graph
 from tfvis_nb.reading.xspace.events import Line
-from tfvis_nb.reading.xspace.lanes import thread_lanes
+from tfvis_nb.reading.xspace.table import thread_lanes
 
 pytestmark = pytest.mark.slow
 

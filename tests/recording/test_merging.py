@@ -7,8 +7,7 @@ import pytest
 
 from tfvis_nb import Trace, events
 from tfvis_nb.reading.xspace.epoch import on_the_clock
-from tfvis_nb.recording.assemble import whole_steps
-from tfvis_nb.recording.merge import merged
+from tfvis_nb.recording.assemble import merged, whole_steps
 from tfvis_nb.recording.recorded_trace import title_of
 from tfvis_nb.texts import Text
 

@@ -7,24 +7,27 @@ JAX, CUDA and Horovod; all other names are replaced.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, MutableSequence, Sequence
 from functools import cache, partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from google.protobuf.message import DecodeError
 
 from tfvis_nb import events as event_table
-from tfvis_nb.anonymizing.columns import Replace, replaced_array, replaced_series
-from tfvis_nb.anonymizing.messages import replaced_graph, replaced_program, replaced_run_metadata
 from tfvis_nb.anonymizing.names import Names
+from tfvis_nb.anonymizing.public_names import public
 from tfvis_nb.core import counters
 from tfvis_nb.core.metadata import CODE, SUBJECTS, Metadata, moved
 from tfvis_nb.core.nested_columns import HLO_OP, PROGRAM
 from tfvis_nb.core.nested_lists import as_lists
 from tfvis_nb.core.stacks import StackTable
 from tfvis_nb.core.trace import Trace, replaced
+from tfvis_nb.reading.protobuf.schema import message_class, messages, register
+from tfvis_nb.reading.protobuf.wire import text
 from tfvis_nb.texts import Text, catalogue
 
 START_NS = 1_000_000_000
@@ -71,8 +74,8 @@ def _learn_kernels(trace: Trace, names: Names) -> None:
     kernels = events["kind"].isin(["kernel", "memset"]) | (
         (events["kind"] == "collective") & events["lane"].astype(str).str.startswith("stream")
     )
-    for text in events["detail"][kernels].unique():
-        names.replaced(text, "kernel", kernel=True)
+    for detail in events["detail"][kernels].unique():
+        names.replaced(detail, "kernel", kernel=True)
     if trace.nested is not None and HLO_OP in trace.nested.column_names:
         for chunk in trace.nested[HLO_OP].chunks:
             replaced_array(chunk, partial(names.replaced, role="op", kernel=True))
@@ -203,3 +206,125 @@ def _figure(value: Any, names: Names) -> Any:
 @cache
 def _own_words() -> frozenset[str]:
     return frozenset(word for template in catalogue().values() for word in _WORD.findall(template))
+
+
+Replace = Callable[[str], str]
+
+
+def replaced_series(column: pd.Series, replace: Replace) -> pd.Series:
+    """Return a column of an event table, texts or categories, with its texts replaced; missing ones stay."""
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        codes = column.cat.codes.to_numpy()
+        # Unused categories would also contain names.
+        used, new = np.unique(codes[codes >= 0], return_inverse=True)
+        categories = [replace(text) for text in column.cat.categories[used].tolist()]
+        numbered = np.full(len(codes), -1, np.int64)
+        numbered[codes >= 0] = new
+        return pd.Series(_merged(numbered, categories), index=column.index, name=column.name)
+    numbers, texts = pd.factorize(column)
+    others = np.array([*(replace(text) for text in texts), None], object)
+    return pd.Series(others[numbers], dtype=column.dtype, index=column.index, name=column.name)
+
+
+def _merged(codes: np.ndarray, categories: list[str]) -> pd.Categorical:
+    """Make categories from texts that may contain duplicates."""
+    distinct = list(dict.fromkeys(categories))
+    place = {text: at for at, text in enumerate(distinct)}
+    of_category = np.array([*(place[text] for text in categories), -1], np.int64)
+    dtype = pd.CategoricalDtype(pd.Index(distinct, dtype=event_table.TEXT))
+    return pd.Categorical.from_codes(of_category[codes].tolist(), dtype=dtype)
+
+
+def replaced_array(array: pa.Array, replace: Replace) -> pa.Array:
+    """Return an Arrow array with all texts replaced, including those in lists and structs."""
+    kind = array.type
+    if pa.types.is_dictionary(kind):
+        return pa.DictionaryArray.from_arrays(array.indices, replaced_array(array.dictionary, replace))
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        coded = array.dictionary_encode()
+        texts = [None if text is None else replace(text) for text in coded.dictionary.to_pylist()]
+        return pa.array(texts, kind).take(coded.indices)
+    if pa.types.is_list(kind) and _has_texts(kind):
+        return as_lists(array, replaced_array(array.flatten(), replace))
+    if pa.types.is_struct(kind) and _has_texts(kind):
+        fields = [replaced_array(one, replace) for one in array.flatten()]
+        return pa.StructArray.from_arrays(fields, [field.name for field in kind], mask=array.is_null())
+    return array
+
+
+def _has_texts(kind: pa.DataType) -> bool:
+    if pa.types.is_list(kind):
+        return _has_texts(kind.value_type)
+    if pa.types.is_struct(kind):
+        return any(_has_texts(field.type) for field in kind)
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_dictionary(kind))
+
+
+_LEFT_OUT = frozenset(
+    ("tensor_content", "string_val", "summary", "description", "explanation", "source_file", "step_stats")
+)
+"""Fields with values, descriptions or code, and fields repeated in events."""
+
+
+def replaced_graph(data: bytes, names: Names) -> bytes:
+    """Return a serialised ``GraphDef`` with replaced names; values of constants are left out."""
+    return _replaced(data, message_class("GraphDef"), names, kernel=False)
+
+
+def replaced_run_metadata(data: bytes, names: Names) -> bytes:
+    """Return a serialised ``RunMetadata`` with replaced names, without its ``step_stats``."""
+    return _replaced(data, message_class("RunMetadata"), names, kernel=False)
+
+
+def replaced_program(data: bytes, names: Names) -> bytes:
+    """Return a serialised ``HloProto`` with replaced names, without source lines and values of constants."""
+    return _replaced(data, _program(), names, kernel=True)
+
+
+@cache
+def _program() -> Any:
+    from google.protobuf import message_factory
+
+    return message_factory.GetMessageClass(
+        register("tfvis_nb.anonymized_hlo", messages("hlo_whole"), {})["HloProto"]
+    )
+
+
+def _replaced(data: bytes, kind: Any, names: Names, *, kernel: bool) -> bytes:
+    try:
+        message = kind.FromString(data)
+    except DecodeError:
+        # Analyses also ignore damaged messages.
+        return b""
+    # Fields missing in our tables, such as literals and metadata of other programs, may contain names.
+    message.DiscardUnknownFields()
+    _replace_fields(message, names, kernel=kernel)
+    written: bytes = message.SerializeToString()
+    return written
+
+
+def _replace_fields(message: Any, names: Names, *, kernel: bool) -> None:
+    if message.DESCRIPTOR.name == "Attr" and text(message.key) in public("attributes"):
+        _replace_fields(message.value, names, kernel=kernel)
+        return
+    for field, value in message.ListFields():
+        # `FieldDescriptor.is_repeated` came with protobuf 6.31, and `label` went with 7.
+        repeated = isinstance(value, MutableSequence)
+        if field.name in _LEFT_OUT or (
+            message.DESCRIPTOR.name == "TensorProto" and field.name.endswith("_val")
+        ):
+            message.ClearField(field.name)
+        elif field.type == field.TYPE_MESSAGE:
+            for one in value if repeated else [value]:
+                _replace_fields(one, names, kernel=kernel)
+        elif field.type == field.TYPE_BYTES:
+            # JAX's op names in the metadata of instructions are not names of instructions.
+            is_kernel = kernel and field.name != "op_name"
+            if repeated:
+                value[:] = [_replaced_bytes(one, names, kernel=is_kernel) for one in value]
+            else:
+                setattr(message, field.name, _replaced_bytes(value, names, kernel=is_kernel))
+
+
+def _replaced_bytes(value: bytes, names: Names, *, kernel: bool) -> bytes:
+    return names.replaced(text(value), "op", kernel=kernel).encode()

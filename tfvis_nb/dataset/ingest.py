@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,8 +20,7 @@ from tfvis_nb.dataset import manifest
 from tfvis_nb.dataset.layout import FORMAT, MANIFEST, key_of, unwritable
 from tfvis_nb.dataset.manifest import OK, Entry, settled
 from tfvis_nb.dataset.own_files import check_folders, intents
-from tfvis_nb.dataset.parts import Reading
-from tfvis_nb.dataset.scheduling import run_all
+from tfvis_nb.dataset.parts import Reading, failed, ingest_source
 from tfvis_nb.dataset.sources import Source, each, find_sources
 from tfvis_nb.reading.sources.drivers import Remote
 from tfvis_nb.texts import Text
@@ -215,3 +216,72 @@ def _locked(folder: Path) -> Iterator[None]:
         if try_lock(file.fileno()) is False:
             raise BlockingIOError(Text("dataset_busy", path=str(folder)))
         yield
+
+
+def run_all(
+    sources: Sequence[Source], folder: Path, client: Any, reading: Reading, advance: Callable[[], Any]
+) -> None:
+    """Ingest sources; a source whose worker dies repeatedly gets an entry with that problem.
+
+    `advance` is called after each.
+    """
+    client = _ambient() if client is None else client
+    if client is None:
+        _local(sources, folder, reading, advance)
+    else:
+        _distributed(sources, folder, client, reading, advance)
+
+
+def _ambient() -> Any:
+    """Return the program's current Dask client."""
+    if "distributed" not in sys.modules:
+        return None
+    from distributed import default_client
+
+    try:
+        return default_client()
+    except ValueError:
+        return None
+
+
+def _local(sources: Sequence[Source], folder: Path, reading: Reading, advance: Callable[[], Any]) -> None:
+    """Use the configured Dask scheduler: threads, unless the user chose another."""
+    if not sources:
+        return
+    import dask
+    from dask.callbacks import Callback
+
+    done: set[str] = set()
+
+    def finished(_key: Any, entry: manifest.Entry, *_: Any) -> None:
+        done.add(entry.source)
+        advance()
+
+    one = dask.delayed(ingest_source, pure=False)
+    try:
+        with Callback(posttask=finished):
+            dask.compute(*(one(source, str(folder), reading) for source in sources), traverse=False)
+    except BrokenExecutor as error:
+        # A process of the scheduler died, and Dask does not report which source it worked on.
+        left = [source for source in sources if source.url not in done]
+        if len(left) == 1:
+            manifest.write(failed(left[0], Text("worker_lost", reason=str(error)), again=True), folder)
+            advance()
+            return
+        middle = len(left) // 2
+        for half in (left[:middle], left[middle:]):
+            _local(half, folder, reading, advance)
+
+
+def _distributed(
+    sources: Sequence[Source], folder: Path, client: Any, reading: Reading, advance: Callable[[], Any]
+) -> None:
+    from distributed import as_completed
+
+    futures = client.map(ingest_source, sources, folder=str(folder), reading=reading, pure=False)
+    of_future = {future.key: source for future, source in zip(futures, sources, strict=True)}
+    for future in as_completed(futures):
+        if future.status != "finished":
+            reason = Text("worker_lost", reason=str(future.exception()))
+            manifest.write(failed(of_future[future.key], reason, again=True), folder)
+        advance()

@@ -1,6 +1,11 @@
-"""The facts about a failed allocation, from TensorFlow's error."""
+"""The facts about a failed allocation, from TensorFlow's error.
+
+The variables and eager tensors that the program holds replace the buffers of an allocator that records none,
+such as TensorFlow's plain CPU allocator. Values between ops of a function are not included.
+"""
 
 import contextlib
+import gc
 import linecache
 import time
 import traceback
@@ -10,9 +15,8 @@ from typing import Any
 import psutil
 
 from tfvis_nb.core.metadata import LIVE_AT_FAILURE, OUT_OF_MEMORY, Metadata, table_of
-from tfvis_nb.recording.allocation_errors import eager_op, is_on_host, live_buffers, parsed
+from tfvis_nb.recording.allocation_errors import MOST_BUFFERS, eager_op, is_on_host, live_buffers, parsed
 from tfvis_nb.recording.heap_dumps import HeapDumps
-from tfvis_nb.recording.held_tensors import held_tensors
 from tfvis_nb.recording.imports import is_imported
 from tfvis_nb.recording.stacks.graph_nodes import GraphNodes
 from tfvis_nb.recording.stacks.op_stacks import CodeLine, op_stacks
@@ -119,3 +123,29 @@ def _put_code(
 def _op(node: str | None, graphs: Iterable[Any], nodes: GraphNodes) -> Any:
     ops = (nodes.node(graph, node) for graph in graphs if node)
     return next((op for op in ops if op is not None), None)
+
+
+def held_tensors() -> list[dict[str, Any]]:
+    """Return the largest on the CPU, as rows of `LIVE_AT_FAILURE`."""
+    rows = [row for value in _values() if (row := _row(value)) is not None]
+    return sorted(rows, key=lambda row: -row["bytes"])[:MOST_BUFFERS]
+
+
+def _values() -> Iterator[Any]:
+    from tensorflow.python.framework.ops import EagerTensor
+    from tensorflow.python.ops.resource_variable_ops import BaseResourceVariable
+
+    # Accessing __class__ may run code of the object; its type does not.
+    return (
+        value for value in gc.get_objects() if issubclass(type(value), (BaseResourceVariable, EagerTensor))
+    )
+
+
+def _row(value: Any) -> dict[str, Any] | None:
+    with contextlib.suppress(Exception):  # variables of graphs, or deleted ones
+        size = int(value.shape.num_elements()) * int(value.dtype.size)
+        if size and "CPU" in value.device and value.dtype.name not in ("resource", "variant"):
+            if hasattr(value, "handle"):
+                return {"node": value.name.removesuffix(":0"), "op": "VarHandleOp", "bytes": size}
+            return {"node": f"{value.dtype.name} {value.shape.as_list()}", "bytes": size}
+    return None

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import ContextDecorator
 from pathlib import Path
 from types import FrameType, TracebackType
+from typing import Any
 
 from tfvis_nb.core.errors import EmptyTraceError
 from tfvis_nb.core.metadata import Metadata
@@ -20,12 +21,12 @@ from tfvis_nb.recording.heap_dumps import HeapDumps
 from tfvis_nb.recording.imports import Imports
 from tfvis_nb.recording.jax.tracer import JaxTracer
 from tfvis_nb.recording.options import DeviceLevel, Framework, Level, Mode, TraceOptions
-from tfvis_nb.recording.out_of_memory import out_of_memory
+from tfvis_nb.recording.out_of_memory import is_out_of_memory, out_of_memory
+from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.python_samples import PythonSampler
 from tfvis_nb.recording.recorded_trace import RecordedTrace
 from tfvis_nb.recording.sigterm import finish_at_sigterm, no_longer
 from tfvis_nb.recording.tensorflow_tracer import TensorFlowTracer
-from tfvis_nb.recording.thread_errors import ThreadErrors
 from tfvis_nb.recording.thread_frames import frames_of_threads, module_of, pools_allowed, unfinished_work
 from tfvis_nb.recording.user_errors import add_note, in_a_line
 from tfvis_nb.texts import Text
@@ -419,3 +420,27 @@ def _forked() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
+
+
+class ThreadErrors:
+    """The first out-of-memory error that ended a thread."""
+
+    def __init__(self) -> None:
+        self.error: BaseException | None = None
+        self._replacements = Replacements()
+
+    def install(self) -> None:
+        """Begin to note errors."""
+        self._replacements.put(threading, "excepthook", self._noting)
+
+    def remove(self) -> None:
+        """Stop noting them."""
+        self._replacements.undo()
+
+    def _noting(self, original: Any) -> Any:
+        def excepthook(args: Any) -> None:
+            if self.error is None and is_out_of_memory(args.exc_value):
+                self.error = args.exc_value
+            original(args)
+
+        return excepthook

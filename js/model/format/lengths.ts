@@ -1,4 +1,4 @@
-/** Lengths on paper and screen, as display/pictures/sizes.py reads them, and as people type them. */
+/** Lengths on paper and screen, as display/pictures/picture.py reads them, and as people type them. */
 
 /** CSS px. */
 const UNITS: Record<string, number> = { px: 1, pt: 96 / 72, mm: 96 / 25.4, cm: 96 / 2.54, in: 96 };

@@ -16,10 +16,8 @@ from tests.real_traces import SHARED, real_trace
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.core.palette import LABELS, activity_colours
-from tfvis_nb.display.pictures.bars import alone, merged_boxes
 from tfvis_nb.display.pictures.lettering import BOLD, FONT_SIZE, width_of
-from tfvis_nb.display.pictures.picture import MOST_BYTES
-from tfvis_nb.display.pictures.ruler import ticks
+from tfvis_nb.display.pictures.picture import MOST_BYTES, alone, merged_boxes, ticks
 
 SVG = "{http://www.w3.org/2000/svg}"
 START = 10**18

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import html
+import math
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from tfvis_nb.analysis.communication.waits import waits
 from tfvis_nb.analysis.events.activity import ACTIVITIES
 from tfvis_nb.analysis.events.bar_categories import drawn_activity
+from tfvis_nb.core.format import MINUS, TIME_UNITS
 from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.options import check_title
@@ -19,7 +23,6 @@ from tfvis_nb.core.prediction import is_predicted
 from tfvis_nb.core.time_ranges import TimeRange, recorded_range
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.pictures.annotations import FLAGS, annotations_svg, drawn_annotations
-from tfvis_nb.display.pictures.bars import alone, merged_boxes, wide_boxes
 from tfvis_nb.display.pictures.layout import HEADING, ROW, layout
 from tfvis_nb.display.pictures.lettering import (
     BOLD,
@@ -33,8 +36,6 @@ from tfvis_nb.display.pictures.lettering import (
     width_of,
 )
 from tfvis_nb.display.pictures.own_tracks import Frame, names_width, tracks_height, tracks_svg
-from tfvis_nb.display.pictures.ruler import ticks
-from tfvis_nb.display.pictures.sizes import Size, size_of
 from tfvis_nb.display.pictures.themes import THEMES, Theme
 from tfvis_nb.display.shaping.tracks import OwnTrack, checked_tracks
 from tfvis_nb.display.wire.drawn import origin_ns
@@ -324,3 +325,146 @@ def _in_unit(pixels: float, like: Size) -> str:
     """Format a length in the unit of another one."""
     unit = like.text.lstrip("0123456789.")
     return f"{pixels * float(like.text.removesuffix(unit)) / like.pixels:.4g}{unit}"
+
+
+_PIXELS = {"px": 1.0, "pt": 96 / 72, "mm": 96 / 25.4, "cm": 96 / 2.54, "in": 96.0}
+"""The size of each unit in CSS pixels."""
+_SIZE = re.compile(r"\s*([0-9]{1,6}(?:\.[0-9]{1,6})?)\s*(px|pt|mm|cm|in)?\s*")
+SMALLEST, LARGEST = 100.0, 20_000.0
+"""Limits of a picture's width and height, in CSS pixels."""
+
+
+class Size(NamedTuple):
+    """A length as given by the user: ``text`` with its unit as in SVG, and the CSS pixels."""
+
+    text: str
+    pixels: float
+
+
+def size_of(value: Any, name: str) -> Size:
+    """Read a size such as ``"16 cm"``; a number is in CSS pixels.
+
+    ValueError if it is invalid, or not between `SMALLEST` and `LARGEST`.
+
+    >>> size_of("16 cm", "width").text, round(size_of("16 cm", "width").pixels, 1)
+    ('16cm', 604.7)
+    """
+    # Larger numbers may be too large for a float.
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    text = f"{float(value):.6f}" if is_number and SMALLEST <= value <= LARGEST else value
+    match = _SIZE.fullmatch(text) if isinstance(text, str) else None
+    pixels = float(match[1]) * _PIXELS[match[2] or "px"] if match else math.nan
+    if match is None or not SMALLEST <= pixels <= LARGEST:
+        raise ValueError(Text("no_picture_size", name=name, value=value))
+    return Size(f"{float(match[1]):g}{match[2] or 'px'}", pixels)
+
+
+APART = 60
+"""Minimum distance between ticks, in CSS pixels."""
+
+
+class Tick(NamedTuple):
+    """A time in ns from the trace's origin, and its label."""
+
+    time: float
+    label: str
+
+
+def ticks(start: float, end: float, width: float) -> list[Tick]:
+    """Return ticks at 1, 2 or 5 times a power of ten ns, all labelled in one unit.
+
+    >>> [tick.label for tick in ticks(0, 4_500_000, 400)]
+    ['0 ms', '1 ms', '2 ms', '3 ms', '4 ms']
+    """
+    if not end > start:
+        return []
+    least = max((end - start) / width * APART, 1)
+    power = 10 ** math.floor(math.log10(least) + 1e-9)
+    step = power * next(factor for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))
+    largest = max(abs(start), abs(end), step)
+    unit = min(int(math.log10(largest) // 3), len(TIME_UNITS) - 1)
+    decimals = max(3 * unit - math.floor(math.log10(step) + 1e-9), 0)
+    first, last = math.ceil(start / step), math.floor(end / step)
+    return [
+        Tick(n * step, _label(n * step / 1000**unit, decimals, TIME_UNITS[unit]))
+        for n in range(first, last + 1)
+    ]
+
+
+def _label(value: float, decimals: int, unit: str) -> str:
+    return f"{MINUS if value < 0 else ''}{abs(value):,.{decimals}f} {unit}"
+
+
+LEVELS = 8
+"""Heights of bars that stand for several events."""
+
+
+class Boxes(NamedTuple):
+    """Rectangles in CSS pixels, and their categories."""
+
+    x: np.ndarray
+    y: np.ndarray
+    width: np.ndarray
+    height: np.ndarray
+    category: np.ndarray
+
+    def path(self, category: int) -> str:
+        """Return the rectangles of a category as the data of a single path."""
+        chosen = self.category == category
+        columns = (column[chosen].round(2).tolist() for column in (self.x, self.y, self.width, self.height))
+        return "".join(f"M{x:g} {y:g}h{w:g}v{h:g}h{-w:g}z" for x, y, w, h in zip(*columns, strict=True))
+
+
+def wide_boxes(
+    left: np.ndarray, right: np.ndarray, top: np.ndarray, pitch: np.ndarray, category: np.ndarray
+) -> Boxes:
+    """Return a rectangle for each event, with gaps between rows that are high enough."""
+    return Boxes(left, top, right - left, _bar(pitch), category)
+
+
+def alone(left: np.ndarray, right: np.ndarray, track: np.ndarray, distance: float) -> np.ndarray:
+    """Return a mask of events further than `distance` from their neighbours on the same track."""
+    order = np.lexsort([left, track])
+    apart = np.ones(len(order) + 1, bool)
+    apart[1:-1] = (np.diff(track[order]) != 0) | (left[order][1:] - right[order][:-1] > distance)
+    found = np.zeros(len(order), bool)
+    found[order] = apart[:-1] & apart[1:]
+    return found
+
+
+def merged_boxes(
+    left: np.ndarray,
+    right: np.ndarray,
+    top: np.ndarray,
+    pitch: np.ndarray,
+    category: np.ndarray,
+    track: np.ndarray,
+    *,
+    part: float,
+) -> Boxes:
+    """Return rectangles for narrow events, whose height is their share of each `part` CSS pixels.
+
+    The category is the one with the most time in the part. Every event is visible, because the lowest level
+    is not empty.
+    """
+    column = np.floor((left + right) / 2 / part).astype(np.int64)
+    table = pd.DataFrame({"track": track, "column": column, "category": category, "busy": right - left})
+    table["top"], table["pitch"] = top, pitch
+    keys = ["track", "column"]
+    cells = table.groupby(keys).agg(busy=("busy", "sum"), top=("top", "first"), pitch=("pitch", "first"))
+    by_category = table.groupby([*keys, "category"])["busy"].sum().reset_index()
+    most = by_category.sort_values("busy", kind="stable").drop_duplicates(keys, keep="last")
+    level = np.clip(np.rint(cells["busy"].to_numpy() / part * LEVELS), 1, LEVELS).astype(np.int64)
+    of_track, at = (cells.index.get_level_values(name).to_numpy() for name in keys)
+    main = most.sort_values(keys)["category"].to_numpy()
+    same = (np.diff(of_track) == 0) & (np.diff(at) == 1) & (np.diff(level) == 0) & (np.diff(main) == 0)
+    first = np.flatnonzero(np.concatenate([[True], ~same])) if len(at) else np.zeros(0, np.int64)
+    last = np.append(first[1:], len(at)) - 1 if len(first) else first
+    bar = _bar(cells["pitch"].to_numpy())[first]
+    height = bar * level[first] / LEVELS
+    y = cells["top"].to_numpy()[first] + bar - height
+    return Boxes(at[first] * part, y, (at[last] - at[first] + 1) * part, height, main[first])
+
+
+def _bar(pitch: np.ndarray) -> np.ndarray:
+    return np.where(pitch >= 4, pitch - 1, pitch)

@@ -1,5 +1,7 @@
 """The timeline in a notebook cell: an anywidget with a trace's bytes, options and selection."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Callable, Collection, Mapping
 from functools import partial
@@ -19,27 +21,84 @@ from tfvis_nb.dataset.dataset import TraceDataset
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.pages.page import PageTooLargeError, anonymized_options, file_stem, html_page, page_text
-from tfvis_nb.display.pages.static_html import static_html
+from tfvis_nb.display.pages.static_html import QUICK, static_html
 from tfvis_nb.display.pictures.picture import Picture, picture
 from tfvis_nb.display.shaping.annotations import drawn_annotations, recorded_annotations
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.lane_filter import filters_to_some
 from tfvis_nb.display.shaping.selection import drawn_selection, selected_rows, validate_selection
 from tfvis_nb.display.shaping.trace_views import TraceViews
-from tfvis_nb.display.shaping.tracks import checked_tracks, drawn_tracks
+from tfvis_nb.display.shaping.tracks import OwnTrack, checked_tracks, drawn_tracks
 from tfvis_nb.display.shaping.views import OPTIONS as VIEW_OPTIONS
 from tfvis_nb.display.shaping.views import Shown
 from tfvis_nb.display.stored_output import KEPT_BYTES, KeptPage
 from tfvis_nb.display.timeline.dataset_timeline import DatasetTimeline
 from tfvis_nb.display.timeline.delivery import Delivery
 from tfvis_nb.display.timeline.runs_of_cells import take_over_annotations
-from tfvis_nb.display.timeline.tracked import TrackedTimeline
 from tfvis_nb.display.timeline.view import checked_options
 from tfvis_nb.display.timeline.viewed import ViewedTimeline
 from tfvis_nb.display.wire.drawn import MOST_LANES
 from tfvis_nb.texts import Text, text_of
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.csv import rows_csv
+
+
+class TrackedTimeline(ViewedTimeline):
+    """The own tracks of `TimelineWidget`; `_shown` has its events at the times drawn."""
+
+    _trace: Trace
+    _shown: Trace
+    _own: dict[str, OwnTrack]
+
+    def _store_changed(self) -> None:
+        """Store the changed timeline in the notebook's file, unless its trace is large."""
+        # A closed timeline is not shown anywhere.
+        if self._drawn and len(self._trace.events) <= QUICK:
+            self._store_again()
+
+    def add_track(self, name: str, table: Any) -> None:
+        """Draw a table below the lanes, replacing another track of this name.
+
+        Bars have the columns ``start_ns``, ``duration_ns`` or ``end_ns``, and ``name``; values over time have
+        ``time_ns``, ``value`` and optionally ``unit``, such as ``"bytes"`` or ``"%"``. Times are epoch
+        nanoseconds. Pages and pictures of the timeline show the tracks, except for anonymized pages.
+
+        Parameters
+        ----------
+        name
+            Name of the track.
+        table
+            A DataFrame, or data that pandas converts to one. All tracks together have at most 20,000 rows.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the table has other columns or an invalid value, which the message names.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import tfvis_nb as tv
+        >>> from tfvis_nb import events
+        >>> columns = {"start_ns": [5, 9], "duration_ns": [3, 90], "kind": ["op", "op"]}
+        >>> widget = tv.show_timeline(tv.Trace(events.build(columns)))
+        >>> widget.add_track("phases", {"start_ns": [5], "end_ns": [50], "name": ["warm-up"]})
+        >>> widget.add_track("loss", pd.DataFrame({"time_ns": [8, 99], "value": [2.5, 1.5]}))
+        >>> list(widget.tracks)
+        ['phases', 'loss']
+        """
+        self.tracks = {**self._own, name: table}
+
+    @property
+    def tracks(self) -> dict[str, pd.DataFrame]:
+        """The tables that `add_track` has drawn, by name; settable."""
+        return {name: track.table for name, track in self._own.items()}
+
+    @tracks.setter
+    def tracks(self, tables: Any) -> None:
+        self._own = checked_tracks(tables, self._trace)
+        self.set_trait("_tracks", drawn_tracks(self._own, self._trace, self._shown))
+        self._store_changed()
 
 
 class TimelineWidget(TrackedTimeline, PictureExport):

@@ -5,12 +5,12 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
+from fnmatch import fnmatchcase
 from pathlib import Path, PurePath
 from typing import Generic, NamedTuple, TypeVar
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.labels import natural
-from tfvis_nb.reading.sources.closed import closed_folders
 from tfvis_nb.texts import Text
 
 _TRACE_FILE = re.compile(
@@ -255,3 +255,28 @@ def stem(name: str) -> str:
     while (shorter := _FORMAT.sub("", name)) not in (name, ""):
         name = shorter
     return name
+
+
+def closed_folders(pattern: Path) -> list[Path]:
+    """Return the folders that a pattern looks into but that may not be listed."""
+    parts = pattern.parts
+    first = next(at for at, part in enumerate(parts) if any(letter in part for letter in "*?["))
+    return [*_closed(Path(*parts[:first]), parts[first:-1])]
+
+
+def _closed(folder: Path, below: Sequence[str]) -> Iterator[Path]:
+    """Yield those at or below a folder; `below` are the parts of the pattern that name folders in it."""
+    try:
+        with os.scandir(folder) as entries:
+            names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
+    except PermissionError:
+        yield folder
+        return
+    except OSError:
+        return
+    if not below:
+        return
+    is_any = below[0] == "**"
+    for name in sorted(names):
+        if not name.startswith(".") and (is_any or fnmatchcase(name, below[0])):
+            yield from _closed(folder / name, below if is_any else below[1:])

@@ -1,35 +1,38 @@
 """Read an XSpace, the profile of TensorFlow 2 and JAX, as a `Trace`."""
 
+from __future__ import annotations
+
 import re
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tfvis_nb.core import counters
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
-from tfvis_nb.core.metadata import DEVICES, PROFILES, Metadata
+from tfvis_nb.core.metadata import DEVICES, PROFILES, Metadata, table_of
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import LATEST_NS
 from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.protobuf.crowding import Room
 from tfvis_nb.reading.protobuf.schema import messages
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import damaged_message
 from tfvis_nb.reading.sources.unpacking import Allowance, Budget
-from tfvis_nb.reading.xspace.counters import LINE, counter_values, recorded_counters
-from tfvis_nb.reading.xspace.devices import devices
+from tfvis_nb.reading.xspace.epoch import EARLIEST_NS
 from tfvis_nb.reading.xspace.events import Events, decode, portions
 from tfvis_nb.reading.xspace.gpu import gpu_rows, is_stream
 from tfvis_nb.reading.xspace.host import host_rows
 from tfvis_nb.reading.xspace.planes import Plane, count_planes, doubled_planes, hostnames, planes
-from tfvis_nb.reading.xspace.profile_options import left_out, profile_options
 from tfvis_nb.reading.xspace.programs import Programs
 from tfvis_nb.reading.xspace.reports import GPU, nothing_recorded, reports
-from tfvis_nb.reading.xspace.stats import Stats
+from tfvis_nb.reading.xspace.stats import Stats, Values
 from tfvis_nb.reading.xspace.table import LineRows, table
 from tfvis_nb.reading.xspace.xla import DERIVED, device_rows
 from tfvis_nb.texts import Text
@@ -218,3 +221,137 @@ def _only(events: Events, numbers: Sequence[int]) -> Events:
     if len(numbers) == len(events.lines):
         return events
     return events.take(np.flatnonzero(np.isin(events.line, numbers)), numbers)
+
+
+LINE = "_counters_"
+"""The name of such a line. Its events are named after their counters and have the value as a stat."""
+
+
+def counter_values(events: Events, device: str) -> tuple[pd.DataFrame, int]:
+    """Return the counters in the events of such lines, and the number of events without a usable value."""
+    stats = events.stats.values(events.plane.stats.texts)
+    numbers = np.flatnonzero(stats.code < 0)
+    owner, first = np.unique(stats.owner[numbers], return_index=True)
+    stat = numbers[first]
+    unsigned = stats.integer[stat].view(np.uint64).astype(np.float64)
+    whole = np.where(stats.unsigned[stat], unsigned, stats.integer[stat])
+    value = np.where(stats.real[stat] != 0, stats.real[stat], whole)
+    usable = np.isfinite(value) & (np.abs(events.start[owner].astype(np.float64)) <= LATEST_NS)
+    rows = owner[usable]
+    plane = events.plane
+    names = [shown or name for shown, name in zip(plane.shown, plane.events.texts, strict=True)]
+    used, code = np.unique(events.meta[rows], return_inverse=True)
+    called = [names[number] for number in used.tolist()]
+    of_counter = {"counter": called, "unit": [counters.unit_of(name) for name in called]}
+    table = counters.build(
+        {
+            "device": [device] * len(rows),
+            **{name: pd.Categorical(np.array(texts, object)[code]) for name, texts in of_counter.items()},
+            "time_ns": events.start[rows],
+            "value": value[usable],
+        }
+    )
+    return table, len(events) - len(rows)
+
+
+def recorded_counters(tables: Sequence[pd.DataFrame], began: int) -> pd.DataFrame:
+    """Concatenate tables of counters; times of a profile that started at `began` become epoch times."""
+    table = counters.joined(tables)
+    if not len(table) or int(table["time_ns"].min()) > EARLIEST_NS:
+        return table
+    return table.assign(time_ns=table["time_ns"] + began)
+
+
+# Stat, factor, and our column; CUPTI gives the clock in kHz, TPUs their bandwidth in GB/s.
+_NUMBERS = (
+    ("core_count", 1, "cores"),
+    ("clock_rate", 10**3, "clock_hz"),
+    ("memory_size", 1, "memory_bytes"),
+    ("memory_bandwidth", 1, "memory_bandwidth"),
+    ("peak_hbm_bw_gigabytes_per_second", 10**9, "memory_bandwidth"),
+    ("peak_teraflops_per_second", 10**12, "peak_flops"),
+)
+_TEXTS = (("device_vendor", "vendor"), ("gpu_device_name", "model"), ("device_type_string", "model"))
+_CAPABILITY = ("compute_cap_major", "compute_cap_minor")
+_WANTED = frozenset((*(name for name, *_ in (*_NUMBERS, *_TEXTS)), *_CAPABILITY))
+_MOST = 2**63
+
+
+def devices(planes: Sequence[Plane]) -> pd.DataFrame:
+    """Return the facts about devices in a profile: a table of `tfvis_nb.core.metadata`."""
+    return table_of(DEVICES, filter(None, map(_device, planes)))
+
+
+def _device(plane: Plane) -> dict[str, Any] | None:
+    if not plane.name.startswith("/device:") or not len(plane.own_stats):
+        return None
+    values = Stats(plane.own_list(), plane.stats).values(_WANTED)
+    properties: dict[str, Any] = {}
+    for name, factor, column in _NUMBERS:
+        number = round(_number(values, name) * factor)
+        if 0 < number < _MOST:
+            properties[column] = number
+    for name, column in _TEXTS:
+        _, codes = values.texts(name)
+        if len(codes):
+            properties[column] = values.vocabulary[codes[0]]
+    if (capability := [int(_number(values, name)) for name in _CAPABILITY])[0] > 0:
+        properties["compute_capability"] = "{}.{}".format(*capability)
+    return {"task": "", "device": plane.name, **properties} if properties else None
+
+
+def _number(values: Values, name: str) -> float:
+    """Return the value of a numeric stat; 0 if there is none."""
+    mask = values.key == values.names.index(name) if name in values.names else None
+    if mask is None or not mask.any():
+        return 0
+    whole, real = int(values.integer[mask][0]), float(values.real[mask][0])
+    return whole or (real if abs(real) < _MOST else 0)
+
+
+_NAME = "profile_options"
+_BYTES_VALUE, _VERSION = 6, 5
+"""Numbers of fields of a stat, and of ``ProfileOptions``."""
+_LEVELS = {2: "host_tracer_level", 3: "device_tracer_level", 4: "python_tracer_level"}
+_OPS = 2
+"""The lowest level that records host ops, which is the default."""
+
+
+def profile_options(planes: Sequence[Plane]) -> pd.DataFrame:
+    """Return the levels in a profile: a table of `tfvis_nb.core.metadata`, empty if unknown."""
+    of_planes = (_levels(plane) for plane in planes if plane.name == "Task Environment")
+    return table_of(PROFILES, [{"task": "", **levels} for levels in of_planes if levels])
+
+
+def left_out(profiles: pd.DataFrame) -> list[Text]:
+    """Return notes on the data that the levels of a profile leave out."""
+    notes = []
+    for host, device in profiles[["host_tracer_level", "device_tracer_level"]].to_numpy().tolist():
+        if host < _OPS:
+            notes.append(Text("host_tracer_low", level=host))
+        if device == 0:
+            notes.append(Text("device_tracer_off"))
+    return notes
+
+
+def _levels(plane: Plane) -> dict[str, Any]:
+    """Decode the levels; a level of 0 is not written. Empty if they are damaged or missing."""
+    stats = Stats(plane.own_list(), plane.stats)
+    names = plane.stats.texts
+    rows = np.flatnonzero(stats.key == names.index(_NAME)) if _NAME in names else np.zeros(0, np.int64)
+    if not len(rows):
+        return {}
+    try:
+        data = _field(plane.own_stats[int(rows[0])].as_py(), _BYTES_VALUE)
+        numbers = {
+            part.number: data[part.start] for part in wire.fields(data) if part.wire_type == wire.VARINT
+        }
+    except wire.DamageError:
+        return {}
+    return {name: numbers.get(field, 0) for field, name in _LEVELS.items()} if numbers.get(_VERSION) else {}
+
+
+def _field(message: bytes, number: int) -> bytes:
+    """Return the bytes of one field of a message, empty if missing."""
+    parts = [part for part in wire.fields(message) if (part.number, part.wire_type) == (number, wire.LENGTH)]
+    return message[parts[-1].start : parts[-1].end] if parts else b""

@@ -3,20 +3,25 @@
 JAX calls its compiled functions without running Python code, so the first call cannot be detected: the
 profiler runs as soon as JAX is imported. TensorFlow also imports JAX if it is installed, and on a GPU only
 one of their profilers has the kernels. So with TensorFlow, the profiler waits until JAX has devices.
+
+A process has only one JAX profiler. ``jax.profiler.start_trace`` and Keras's TensorBoard callback create
+theirs in one module. A stand-in replaces it there during a recording, which gives way to them.
 """
 
 from __future__ import annotations
 
 import sys
 import threading
+import time
+from pathlib import Path
 from typing import Any
 
 from tfvis_nb.recording.jax.capture import JaxProfile
-from tfvis_nb.recording.jax.user_profiler import JaxBindings
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.patches import Replacements
-from tfvis_nb.recording.profiler.capture import XSpace
+from tfvis_nb.recording.profiler.capture import XSpace, written
 from tfvis_nb.recording.profiler.keras_steps import KerasSteps
+from tfvis_nb.recording.profiler.user_profiler import ProfilerHandover
 from tfvis_nb.texts import Text
 
 
@@ -124,3 +129,56 @@ def _mark(name: str) -> Any:
     mark = TraceAnnotation(name)
     mark.__enter__()
     return mark
+
+
+class JaxBindings:
+    """Replaces JAX's ``_profiler`` where the user's code gets its profiler."""
+
+    def __init__(self, original: Any, lender: ProfilerHandover) -> None:
+        self._original = original
+        self._lender = lender
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._original, name)
+
+    def ProfilerSession(self, *options: Any) -> _UsersProfile:  # noqa: N802 - JAX's name
+        """Return a running profiler with the interface that the user's code expects."""
+        self._lender.lend()
+        return _UsersProfile(self._original.ProfilerSession(*options), self._lender)
+
+
+class _UsersProfile:
+    """A profiler of the user's code, which reports its end."""
+
+    def __init__(self, session: Any, lender: ProfilerHandover) -> None:
+        self._session = session
+        self._lender = lender
+        self._epoch_ns = time.time_ns()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._session, name)
+
+    def stop(self) -> bytes:
+        data: bytes = self._session.stop()
+        self._lender.take_back(XSpace(data, self._epoch_ns))
+        return data
+
+    def stop_and_export(self, folder: str) -> None:
+        recorded = None
+        try:
+            self._session.stop_and_export(folder)
+            recorded = self._saved(folder)
+        finally:
+            self._lender.take_back(recorded)
+
+    def stop_and_get_profile_data(self) -> Any:
+        try:
+            return self._session.stop_and_get_profile_data()
+        finally:
+            self._lender.take_back(None)
+
+    def _saved(self, folder: str) -> XSpace | None:
+        try:
+            return written(Path(folder), self._epoch_ns)
+        except OSError:
+            return None  # in a folder that is not on this machine

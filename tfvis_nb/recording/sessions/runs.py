@@ -15,12 +15,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.profiler.lock import SOFTWARE, ProfilerSlot
 from tfvis_nb.recording.sessions.callables import CallableTracer
-from tfvis_nb.recording.sessions.requested_devices import RequestedDevices
 from tfvis_nb.recording.sessions.run_options import tensorflow_module
 from tfvis_nb.recording.sessions.user_run_metadata import UsersMetadata, as_requested
 
@@ -233,3 +233,36 @@ def label_of(fetches: Iterable[str], targets: Iterable[str]) -> str:
 def session_module() -> Any:
     """Import TensorFlow's session module, and TensorFlow with it."""
     return tensorflow_module("tensorflow.python.client.session")
+
+
+class RequestedDevices:
+    """Describes the graph of each session once per version."""
+
+    def __init__(self, config_pb2: Any) -> None:
+        self._config_pb2 = config_pb2
+        self._known: WeakKeyDictionary[Any, tuple[int, bytes]] = WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    def of(self, graph: Any) -> bytes:
+        """Return a serialised RunMetadata with the names, op types and devices of a ``tf.Graph``.
+
+        They are stored as a function's graph before optimisation. Empty if the program requested no device.
+        """
+        with self._lock:
+            version, described = self._known.get(graph, (-1, b""))
+            if version != graph.version:
+                version = graph.version
+                described = self._described(graph)
+                self._known[graph] = version, described
+            return described
+
+    def _described(self, graph: Any) -> bytes:
+        every = [(op.name, op.type, op.device) for op in graph.get_operations()]
+        if not any(device for _, _, device in every):
+            return b""
+        metadata = self._config_pb2.RunMetadata()
+        before = metadata.function_graphs.add().pre_optimization_graph
+        for name, op, device in every:
+            before.node.add(name=name, op=op, device=device)
+        described: bytes = metadata.SerializeToString()
+        return described
