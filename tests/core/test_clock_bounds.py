@@ -18,7 +18,7 @@ from tfvis_nb import Trace, events
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.clock_bounds import combined, from_json
 from tfvis_nb.display.large.layout import lay_out
-from tfvis_nb.display.large.queries import Windows
+from tfvis_nb.display.large.queries import LargeTraceQueries
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.reading.concat import concatenate
@@ -107,7 +107,7 @@ def test_the_front_end_is_told() -> None:
     ]
     shown = compress_gaps(trace())
     assert read_container(drawn(shown))[0]["clocks"] == told
-    outline = Windows(lay_out(shown, order_lanes(shown.events))).outline_bytes("", "windows")
+    outline = LargeTraceQueries(lay_out(shown, order_lanes(shown.events))).outline_bytes("", "windows")
     assert read_container(outline)[0]["clocks"] == told
     assert read_container(drawn(trace({})))[0]["clocks"] == []
 

@@ -15,7 +15,7 @@ from tests.wire_reader import read_container
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import counter_statistics
 from tfvis_nb.core.counters import build
-from tfvis_nb.display.large.queries import Windows
+from tfvis_nb.display.large.queries import LargeTraceQueries
 from tfvis_nb.display.wire.counters import MOST_TRACKS, counter_bytes, counter_tracks, reduced
 from tfvis_nb.display.wire.details import details
 
@@ -51,7 +51,7 @@ def test_details_have_the_values_of_the_run() -> None:
 
 
 def test_the_parts_of_a_large_trace() -> None:
-    windows = Windows(layout_of(TWO))
+    windows = LargeTraceQueries(layout_of(TWO))
     whole = windows.answer({"kind": "counters"})[1][0]
     assert lines(whole) == lines(details(TWO))
     part = windows.answer({"kind": "window", "start": 20, "end": 55, "bucket": 1})[1][1]

@@ -39,7 +39,7 @@ from tfvis_nb.analysis.steps import breakdown
 from tfvis_nb.core.trace_tables import Table
 from tfvis_nb.dataset.tables import TABLES
 from tfvis_nb.display.charts import Charts
-from tfvis_nb.display.large.queries import Windows
+from tfvis_nb.display.large.queries import LargeTraceQueries
 from tfvis_nb.display.pages.dashboard import html_dashboard
 from tfvis_nb.writing.csv import rows_csv
 
@@ -252,7 +252,7 @@ def _asked(trace: tv.Trace, chance: random.Random) -> None:
     if trace.events.empty:
         return
     layout = layout_of(trace)
-    asking = Windows(layout)
+    asking = LargeTraceQueries(layout)
     asking.outline_bytes(trace.title, "")
     span = int(layout.end.max())
     start = chance.randrange(span + 1)

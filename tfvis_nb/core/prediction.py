@@ -41,7 +41,7 @@ class Change(NamedTuple):
     how: str | None = None
 
 
-class Moved(NamedTuple):
+class RecordedTimes(NamedTuple):
     """Differences of a predicted trace's events from the recorded ones, in int64 nanoseconds."""
 
     later_ns: np.ndarray  # Predicted minus recorded start
@@ -65,7 +65,7 @@ def prediction_metadata(trace: Trace, changes: Sequence[Change], steps: pd.DataF
 
 
 def with_recorded_times(nested: pa.Table | None, later_ns: np.ndarray, duration_ns: np.ndarray) -> pa.Table:
-    """Return nested columns with the recorded times of events; see `Moved`."""
+    """Return nested columns with the recorded times of events; see `RecordedTimes`."""
     return with_columns(nested, {MOVED: pa.array(later_ns), RECORDED_DURATION: pa.array(duration_ns)})
 
 
@@ -92,13 +92,13 @@ def prediction_sentence(trace: Trace) -> str:
     )
 
 
-def moved(trace: Trace) -> Moved | None:
+def moved(trace: Trace) -> RecordedTimes | None:
     """Return how the events of a predicted trace differ from the recorded ones; None for a recorded trace."""
     nested = trace.nested
     if not is_predicted(trace) or nested is None or not {MOVED, RECORDED_DURATION} <= {*nested.column_names}:
         return None
     later, duration = (_numbers(nested[name]) for name in (MOVED, RECORDED_DURATION))
-    return Moved(later, np.maximum(duration, 0))
+    return RecordedTimes(later, np.maximum(duration, 0))
 
 
 def _numbers(column: pa.ChunkedArray) -> np.ndarray:

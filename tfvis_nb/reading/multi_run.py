@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from tfvis_nb.core.errors import EmptyTraceError
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.reading.protobuf.crowding import Room
+from tfvis_nb.reading.protobuf.crowding import RecordMemory
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.stepstats.assemble import assemble
 from tfvis_nb.reading.stepstats.decode import decode
@@ -23,7 +23,11 @@ class RunBytes(NamedTuple):
 
 
 def read_runs(
-    parts: Iterable[RunBytes], notes: Sequence[str], nothing: str, room: Room, labels: Sequence[str] = ()
+    parts: Iterable[RunBytes],
+    notes: Sequence[str],
+    nothing: str,
+    room: RecordMemory,
+    labels: Sequence[str] = (),
 ) -> Trace:
     """Read runs as steps; those without events are left out with a note.
 

@@ -120,7 +120,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class Site:
+class HandlerContext:
     """Shared by the handlers: `quick` is for state and commands, `slow` for traces, `copying` for copies."""
 
     service: MonitorService
@@ -131,7 +131,7 @@ class Site:
     copying: Worker
 
 
-def application(site: Site) -> Application:
+def application(site: HandlerContext) -> Application:
     """Return the monitor as a tornado application."""
     shared = {"site": site}
     return Application(
@@ -164,7 +164,7 @@ class Handler(RequestHandler):
 
     lets_in_by_cookie = False
 
-    def initialize(self, site: Site) -> None:
+    def initialize(self, site: HandlerContext) -> None:
         """Store the shared state; tornado calls this for each request."""
         self.site = site
         self.body = bytearray()

@@ -14,7 +14,7 @@ from typing import Any, Self
 
 from tfvis_nb.serving.access import Access, host_name, is_number, new_token, validate_token
 from tfvis_nb.serving.connections import LimitedServer, listening_sockets
-from tfvis_nb.serving.handlers import Site, application
+from tfvis_nb.serving.handlers import HandlerContext, application
 from tfvis_nb.serving.service import MonitorService
 from tfvis_nb.serving.workers import Worker
 from tfvis_nb.session.session import SavedSession
@@ -161,7 +161,7 @@ class MonitorServer:
     ) -> None:
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         workers = [Worker(f"tfvis-nb-serve-{work}") for work in ("state", "trace", "copy")]
-        app = application(Site(self._service, self._access(), script, *workers))
+        app = application(HandlerContext(self._service, self._access(), script, *workers))
         http = LimitedServer(app, ssl_options=context)
         app.settings["trust"] = http.trust
         http.listen_to(sockets)

@@ -23,7 +23,7 @@ from tfvis_nb.display.large.level_of_detail import (
     overlapping,
 )
 from tfvis_nb.display.large.range_statistics import range_statistics
-from tfvis_nb.display.large.search import Found, find, longest_found
+from tfvis_nb.display.large.search import SearchMatches, find, longest_found
 from tfvis_nb.display.wire.code import code_bytes
 from tfvis_nb.display.wire.counters import MOST_VALUES, counter_bytes, counter_figures
 from tfvis_nb.display.wire.details import details
@@ -45,7 +45,7 @@ MOST_LISTED = 200
 Answer = tuple[dict[str, Any], list[bytes]]
 
 
-class Windows:
+class LargeTraceQueries:
     """A trace, merged to an outline and ready for queries."""
 
     def __init__(self, layout: Layout) -> None:
@@ -55,7 +55,7 @@ class Windows:
         finest = max((span // OUTLINE_BUCKETS).bit_length() - 1, 0)
         self._shift = coarsest_needed(layout, every, finest, MOST_ENTRIES)
         self.outline: Entries = merge(layout, every, self._shift)
-        self._found: tuple[tuple[str, int | None], Found] | None = None
+        self._found: tuple[tuple[str, int | None], SearchMatches] | None = None
         self._edges: tuple[int, pd.DataFrame, pd.DataFrame] | None = None
 
     def outline_bytes(self, title: str, rest: str) -> bytes:
@@ -109,7 +109,7 @@ class Windows:
         counters = counter_bytes(layout.trace, start, end, most_values=MOST_PART_VALUES)
         return {}, [part, counters]
 
-    def _search(self, text: str, step: int | None) -> Found:
+    def _search(self, text: str, step: int | None) -> SearchMatches:
         last = self._found
         if last is not None and last[0] == (text, step):
             return last[1]

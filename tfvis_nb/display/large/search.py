@@ -20,7 +20,7 @@ MOST_LISTED = 50
 
 
 @dataclass(frozen=True)
-class Found:
+class SearchMatches:
     """The matches of a search."""
 
     events: np.ndarray  # Event ids in order
@@ -29,7 +29,7 @@ class Found:
     hits: np.ndarray
 
 
-def find(layout: Layout, text: str, step: int | None) -> Found:
+def find(layout: Layout, text: str, step: int | None) -> SearchMatches:
     """Find the events, in one step or all, that match all words of `text`.
 
     See `parse_query` for the syntax.
@@ -49,10 +49,10 @@ def find(layout: Layout, text: str, step: int | None) -> Found:
     names = np.unique(layout.name[events], return_inverse=True)
     texts = layout.names.take(pa.array(names[0])).to_pylist()
     ranks = Ranks.of(clauses).rank(layout.ops, layout.op[events], texts, names[1])
-    return Found(events, ranks, hits)
+    return SearchMatches(events, ranks, hits)
 
 
-def longest_found(layout: Layout, found: Found) -> dict[str, Any]:
+def longest_found(layout: Layout, found: SearchMatches) -> dict[str, Any]:
     """Return the ``total`` duration of the matches, and their union ``busy`` (ns).
 
     ``longest`` lists the best matches, the longest first. ``span`` is the first start and the last end (ns

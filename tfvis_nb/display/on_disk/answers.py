@@ -16,8 +16,8 @@ from tfvis_nb.display.large.queries import Answer
 from tfvis_nb.display.on_disk.bar_columns import Bars
 from tfvis_nb.display.on_disk.bars_read import DatasetBars
 from tfvis_nb.display.on_disk.facts import EventFacts
-from tfvis_nb.display.on_disk.part import Part
-from tfvis_nb.display.on_disk.places import Places
+from tfvis_nb.display.on_disk.part import DatasetPart
+from tfvis_nb.display.on_disk.places import DatasetLayout
 from tfvis_nb.display.on_disk.row_groups import Shared
 from tfvis_nb.display.on_disk.search import DatasetFound, find
 from tfvis_nb.display.on_disk.totals import totals
@@ -42,11 +42,11 @@ class DatasetAnswers:
 
     def __init__(
         self,
-        parts: Sequence[Part],
-        places: Places,
+        parts: Sequence[DatasetPart],
+        places: DatasetLayout,
         shared: Shared,
         steps: frozenset[int] | None,
-        read_step: Callable[[Part, int], Trace],
+        read_step: Callable[[DatasetPart, int], Trace],
     ) -> None:
         self.parts = parts
         self.places = places

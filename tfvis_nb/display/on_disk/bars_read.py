@@ -11,8 +11,8 @@ import numpy as np
 
 from tfvis_nb.dataset.levels import SHIFTS, device_bars
 from tfvis_nb.display.on_disk.bar_columns import Bars, at_most, chosen, joined
-from tfvis_nb.display.on_disk.part import Part
-from tfvis_nb.display.on_disk.places import Places
+from tfvis_nb.display.on_disk.part import DatasetPart
+from tfvis_nb.display.on_disk.places import DatasetLayout
 
 MOST_BARS = 120_000
 """Maximum bars in the outline, or in an answer."""
@@ -25,7 +25,9 @@ READERS = 4
 class DatasetBars:
     """Reads the bars of lanes from all parts that have any."""
 
-    def __init__(self, parts: Sequence[Part], places: Places, steps: frozenset[int] | None) -> None:
+    def __init__(
+        self, parts: Sequence[DatasetPart], places: DatasetLayout, steps: frozenset[int] | None
+    ) -> None:
         self.parts = parts
         self.places = places
         self.steps = steps
@@ -106,7 +108,7 @@ class DatasetBars:
         is_exact = bool((bars["count"] == 1).all())
         return at_most(bars, 0 if is_exact else shift, MOST_BARS)
 
-    def _level(self, part: Part, level: int, lanes: np.ndarray, start: int, end: int) -> list[Bars]:
+    def _level(self, part: DatasetPart, level: int, lanes: np.ndarray, start: int, end: int) -> list[Bars]:
         found = []
         for group in part.level_groups(level, lanes, start, end).tolist():
             rows = part.bars(group)
@@ -114,7 +116,7 @@ class DatasetBars:
             found.append(rows.pick(mask & self._inside(rows.columns, start, end)))
         return found
 
-    def _of_steps(self, part: Part, level: int, lanes: np.ndarray, start: int, end: int) -> list[Bars]:
+    def _of_steps(self, part: DatasetPart, level: int, lanes: np.ndarray, start: int, end: int) -> list[Bars]:
         """Read the bars of the shown steps on devices, flattened to one row where they overlap."""
         further = len(part.devices)
         found = self._level(part, level, lanes + further, start, end)
@@ -128,7 +130,9 @@ class DatasetBars:
             flat.append({**pieces, "busy_ns": np.minimum(pieces["busy_ns"], pieces["merged_ns"])})
         return flat
 
-    def _exact(self, part: Part, lanes: np.ndarray, start: int, end: int, *, device: bool) -> list[Bars]:
+    def _exact(
+        self, part: DatasetPart, lanes: np.ndarray, start: int, end: int, *, device: bool
+    ) -> list[Bars]:
         """Read single events, and the pieces that they form on lanes of devices."""
         first = len(part.lanes)
         of_device = [part.devices[lane - first]["members"] for lane in lanes.tolist()] if device else []

@@ -15,9 +15,9 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.large.layout import lay_out
-from tfvis_nb.display.large.queries import MOST_LISTED, Answer, Windows
-from tfvis_nb.display.on_disk.part import Part
-from tfvis_nb.display.on_disk.places import Places
+from tfvis_nb.display.large.queries import MOST_LISTED, Answer, LargeTraceQueries
+from tfvis_nb.display.on_disk.part import DatasetPart
+from tfvis_nb.display.on_disk.places import DatasetLayout
 from tfvis_nb.display.on_disk.row_groups import Shared
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
@@ -28,16 +28,16 @@ class EventFacts:
 
     def __init__(
         self,
-        parts: Sequence[Part],
-        places: Places,
+        parts: Sequence[DatasetPart],
+        places: DatasetLayout,
         shared: Shared,
-        read_step: Callable[[Part, int], Trace],
+        read_step: Callable[[DatasetPart, int], Trace],
     ) -> None:
         self._parts = parts
         self._places = places
         self._shared = shared
         self._read_step = read_step
-        self._last: tuple[tuple[int, int], tuple[Windows, np.ndarray]] | None = None
+        self._last: tuple[tuple[int, int], tuple[LargeTraceQueries, np.ndarray]] | None = None
 
     def answer(self, question: Mapping[str, Any]) -> Answer:
         """Answer with all facts about events, and for a single one about those up to ``hops`` edges away."""
@@ -97,7 +97,7 @@ class EventFacts:
             ]
         return found
 
-    def _around(self, asked: np.ndarray) -> tuple[Windows, np.ndarray]:
+    def _around(self, asked: np.ndarray) -> tuple[LargeTraceQueries, np.ndarray]:
         """Return a trace with the requested events, and the number of each event in the timeline."""
         number = int(np.searchsorted(self._places.first_event, asked[0], "right")) - 1
         part = self._parts[number]
@@ -140,8 +140,8 @@ class EventFacts:
 _FILED = tuple(name for name in event_table.COLUMNS if name != "task")
 
 
-def _asked(trace: Trace) -> Windows:
-    return Windows(lay_out(trace, order_lanes(trace.events)))
+def _asked(trace: Trace) -> LargeTraceQueries:
+    return LargeTraceQueries(lay_out(trace, order_lanes(trace.events)))
 
 
 def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

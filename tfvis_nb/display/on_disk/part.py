@@ -24,7 +24,7 @@ _TEXTS = (*_PLACES, "kind", "activity", "name", "op", "tensor", "detail")
 _DRAWN = [*_PLACES, "name", "op", "step", "start_ns", "duration_ns", "row", "waited_ns"]
 
 
-class Part:
+class DatasetPart:
     """The files of one source file in a dataset.
 
     `events` and `levels` are their paths, `task` is the name of the task. Row groups are read as columns with

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.lane_order import order_lanes
-from tfvis_nb.display.on_disk.part import Part
+from tfvis_nb.display.on_disk.part import DatasetPart
 from tfvis_nb.display.wire.drawn import MOST_LANES
 from tfvis_nb.texts import Text
 
@@ -20,7 +20,7 @@ _PLACES = ["task", "device", "lane"]
 
 
 @dataclass(frozen=True)
-class Places:
+class DatasetLayout:
     """Maps numbers of parts to those of the whole timeline."""
 
     lanes: pd.DataFrame  # task, device, lane, kind, events, rows, busy (ns); the lanes of devices come last
@@ -37,7 +37,7 @@ class Places:
     steps: pd.DataFrame  # step, start, end (ns from the origin), events, label
 
 
-def places_of(parts: Sequence[Part], steps: frozenset[int] | None) -> Places:
+def places_of(parts: Sequence[DatasetPart], steps: frozenset[int] | None) -> DatasetLayout:
     """Lay out parts, with only the given steps; ValueError if that is more than can be shown."""
     lanes = _lane_table(parts, "lanes", steps)
     devices = _lane_table(parts, "devices", steps).assign(lane="", rows=1)
@@ -74,7 +74,7 @@ def places_of(parts: Sequence[Part], steps: frozenset[int] | None) -> Places:
     own = [part for _, part in every.groupby("part", sort=True)]
     events = np.array([part.described["events"] for part in parts])
     origin, span, table = _times(parts, steps)
-    return Places(
+    return DatasetLayout(
         lanes=sums.assign(rows=lane_rows),
         devices=int(place.max()) + 1,
         first_slot=[part["slot"].to_numpy() for part in own],
@@ -88,7 +88,7 @@ def places_of(parts: Sequence[Part], steps: frozenset[int] | None) -> Places:
     )
 
 
-def _lane_table(parts: Sequence[Part], of: str, steps: frozenset[int] | None) -> pd.DataFrame:
+def _lane_table(parts: Sequence[DatasetPart], of: str, steps: frozenset[int] | None) -> pd.DataFrame:
     columns = ["task", "device", "kind", "events", "busy", *(["lane", "rows"] if of == "lanes" else [])]
     found = []
     for number, part in enumerate(parts):
@@ -99,7 +99,7 @@ def _lane_table(parts: Sequence[Part], of: str, steps: frozenset[int] | None) ->
     return pd.DataFrame(found, columns=["part", *columns])
 
 
-def _bands(parts: Sequence[Part]) -> np.ndarray:
+def _bands(parts: Sequence[DatasetPart]) -> np.ndarray:
     """Number the parts of each task so that parts with the same number do not overlap in time."""
     bands = np.zeros(len(parts), "i8")
     free: dict[str, list[int]] = {}
@@ -115,7 +115,7 @@ def _bands(parts: Sequence[Part]) -> np.ndarray:
     return bands
 
 
-def _times(parts: Sequence[Part], steps: frozenset[int] | None) -> tuple[int, int, pd.DataFrame]:
+def _times(parts: Sequence[DatasetPart], steps: frozenset[int] | None) -> tuple[int, int, pd.DataFrame]:
     """Return the origin, the length in nanoseconds, and the steps."""
     every: list[dict[str, Any]] = [each for part in parts for each in part.described["steps"]]
     table = pd.DataFrame(every, columns=["step", "start", "end", "first", "last", "events", "label"])

@@ -14,8 +14,8 @@ from tfvis_nb.analysis.events.merging import pieces
 from tfvis_nb.core.labels import lane_search_text
 from tfvis_nb.display.large.query import Bound, Clause, Ranks, Steps, Term, Text, parse_query
 from tfvis_nb.display.large.search import MOST_LISTED, kernel_names, within
-from tfvis_nb.display.on_disk.part import Part
-from tfvis_nb.display.on_disk.places import Places
+from tfvis_nb.display.on_disk.part import DatasetPart
+from tfvis_nb.display.on_disk.places import DatasetLayout
 from tfvis_nb.display.on_disk.row_groups import codes_of
 
 MOST_IDS = 1_000_000
@@ -36,7 +36,7 @@ class DatasetFound:
     longest: list[dict[str, Any]]
     span: dict[str, int] | None
 
-    def holds(self, places: Places, events: np.ndarray) -> np.ndarray:
+    def holds(self, places: DatasetLayout, events: np.ndarray) -> np.ndarray:
         """Mark the found events, by id (uint8)."""
         part = np.searchsorted(places.first_event, events, "right") - 1
         own = events - places.first_event[part]
@@ -47,7 +47,9 @@ class DatasetFound:
         return found
 
 
-def find(parts: Sequence[Part], places: Places, text: str, steps: Iterable[int] | None) -> DatasetFound:
+def find(
+    parts: Sequence[DatasetPart], places: DatasetLayout, text: str, steps: Iterable[int] | None
+) -> DatasetFound:
     """Find the events, in some steps or all, that match all words of `text`; see `parse_query`."""
     clauses = parse_query(text)
     wanted = None if steps is None else np.array(sorted(steps))
@@ -78,7 +80,7 @@ def find(parts: Sequence[Part], places: Places, text: str, steps: Iterable[int] 
 class _Sums:
     """Sums over the found events."""
 
-    def __init__(self, places: Places) -> None:
+    def __init__(self, places: DatasetLayout) -> None:
         self._origin = places.origin
         self._ids: list[np.ndarray] = []
         self._covered: list[tuple[np.ndarray, np.ndarray]] | None = []
@@ -144,7 +146,7 @@ def _covered(starts: Sequence[np.ndarray], ends: Sequence[np.ndarray]) -> tuple[
     return start[np.append(0, gap + 1)], until[np.append(gap, len(until) - 1)]
 
 
-def _listed(parts: Sequence[Part], places: Places, event: int, duration: int) -> dict[str, Any]:
+def _listed(parts: Sequence[DatasetPart], places: DatasetLayout, event: int, duration: int) -> dict[str, Any]:
     number = int(np.searchsorted(places.first_event, event, "right")) - 1
     part = parts[number]
     own = event - int(places.first_event[number])
@@ -159,7 +161,7 @@ def _listed(parts: Sequence[Part], places: Places, event: int, duration: int) ->
 class GroupRows:
     """The rows of a row group, whose columns are read on demand."""
 
-    def __init__(self, part: Part, group: int) -> None:
+    def __init__(self, part: DatasetPart, group: int) -> None:
         self._part = part
         self._group = group
         self._read: dict[str, pa.ChunkedArray] = {}

@@ -17,7 +17,7 @@ from tfvis_nb.dataset.stored_parts import check_part
 from tfvis_nb.display.large.queries import Answer
 from tfvis_nb.display.on_disk.answers import DatasetAnswers
 from tfvis_nb.display.on_disk.facts import EventFacts
-from tfvis_nb.display.on_disk.part import Part
+from tfvis_nb.display.on_disk.part import DatasetPart
 from tfvis_nb.display.on_disk.places import places_of
 from tfvis_nb.display.on_disk.row_groups import Cache, Shared, Texts
 from tfvis_nb.display.on_disk.totals import rows_in_range
@@ -85,14 +85,14 @@ class DatasetSource:
         self._answers = DatasetAnswers(self.parts, self.places, shared, self._steps, self._read_step)
         self._facts = EventFacts(self.parts, self.places, shared, self._read_step)
 
-    def _part(self, chosen: Chosen, shared: Shared) -> Part:
+    def _part(self, chosen: Chosen, shared: Shared) -> DatasetPart:
         (task,) = chosen.tasks
         (events,), (levels,) = (parts_of(chosen.entry, table, task) for table in ("events", FOLDER))
         for part in (levels, events):
             check_part(self._path / part, chosen.entry.parts[part])
-        return Part(str(self._path / events), str(self._path / levels), task, shared)
+        return DatasetPart(str(self._path / events), str(self._path / levels), task, shared)
 
-    def _read_step(self, part: Part, step: int) -> Trace:
+    def _read_step(self, part: DatasetPart, step: int) -> Trace:
         entry, tasks, _ = self._task_of[self.parts.index(part)]
         return read_back(self._path, [Chosen(entry, tasks, {step})])
 

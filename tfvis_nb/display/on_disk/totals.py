@@ -8,8 +8,8 @@ import numpy as np
 from tfvis_nb.analysis.events.nesting import nesting_lanes
 from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.display.large.range_statistics import Spans, lane_labels, totals_in
-from tfvis_nb.display.on_disk.part import Part
-from tfvis_nb.display.on_disk.places import Places
+from tfvis_nb.display.on_disk.part import DatasetPart
+from tfvis_nb.display.on_disk.places import DatasetLayout
 from tfvis_nb.display.on_disk.row_groups import Columns, Shared
 from tfvis_nb.texts import Text
 
@@ -18,8 +18,8 @@ MOST_COUNTED = 10_000_000
 
 
 def rows_in_range(
-    parts: Sequence[Part],
-    places: Places,
+    parts: Sequence[DatasetPart],
+    places: DatasetLayout,
     ends: tuple[float, float],
     lanes: Sequence[int] | None,
     steps: Sequence[int] | None,
@@ -51,8 +51,8 @@ def rows_in_range(
 
 
 def totals(
-    parts: Sequence[Part],
-    places: Places,
+    parts: Sequence[DatasetPart],
+    places: DatasetLayout,
     ends: tuple[float, float],
     lanes: Sequence[int] | None,
     steps: Sequence[int] | None,

@@ -26,7 +26,7 @@ from tfvis_nb.display.shaping.lane_filter import check_lane_filter
 from tfvis_nb.display.shaping.selection import drawn_selection, selection_of
 from tfvis_nb.display.shaping.trace_views import TraceViews
 from tfvis_nb.display.shaping.tracks import checked_tracks, drawn_tracks
-from tfvis_nb.display.shaping.views import OPTIONS, Shown
+from tfvis_nb.display.shaping.views import OPTIONS, DrawnView
 from tfvis_nb.display.wire.code import without_code
 from tfvis_nb.display.wire.details import details as write_details
 from tfvis_nb.display.wire.drawn import MOST_LANES
@@ -130,9 +130,9 @@ def _anonymized(trace: Trace, time_range: Any, selection: Any, view: Any) -> tup
     return other, time_range, chosen(selection), view
 
 
-def _drawn_view(trace: Trace, shown: Trace, view: Any, options: dict[str, Any], selection: Any) -> Shown:
+def _drawn_view(trace: Trace, shown: Trace, view: Any, options: dict[str, Any], selection: Any) -> DrawnView:
     lanes = order_lanes(trace.events, at_most=MOST_LANES)
-    now = Shown({}, {name: options[name] for name in OPTIONS}, selection)
+    now = DrawnView({}, {name: options[name] for name in OPTIONS}, selection)
     return TraceViews(trace, shown, lanes).drawn(view, now)
 
 

@@ -28,7 +28,7 @@ MOST_VIEWS, MOST_NAME = 100, 200
 KEYS = (*_TIMES, "step", *_LANES, *PANELS, *OPTIONS, "selection")
 
 
-class Shown(NamedTuple):
+class DrawnView(NamedTuple):
     """A view for the front end: its option ``view``, the options named in `OPTIONS`, and the selection."""
 
     view: View
@@ -41,7 +41,7 @@ class Shown(NamedTuple):
         return {**self.view, **self.options, "selection": self.selection}
 
     @classmethod
-    def of(cls, whole: Mapping[str, Any]) -> Shown:
+    def of(cls, whole: Mapping[str, Any]) -> DrawnView:
         """Split a view saved by the front end into its parts."""
         view = {name: value for name, value in whole.items() if name not in _BESIDE}
         return cls(view, {name: whole[name] for name in OPTIONS}, whole.get("selection"))
@@ -130,7 +130,7 @@ class Views(ABC):
         own = {name: options[name] for name in OPTIONS}
         return {**times, "step": None, **lanes, **panels, **own, "selection": None}
 
-    def recorded(self, shown: Shown) -> View:
+    def recorded(self, shown: DrawnView) -> View:
         """Return a view of the front end in terms of the trace; an empty one is that of a new timeline."""
         view = self.new(shown.options)
         if found := shown.view:
@@ -141,7 +141,7 @@ class Views(ABC):
             view["step"] = found.get("step")
         return {**view, "selection": self.recorded_selection(shown.selection)}
 
-    def drawn(self, changes: Any, now: Shown) -> Shown:
+    def drawn(self, changes: Any, now: DrawnView) -> DrawnView:
         """Return a view for the front end: `now` with some values replaced.
 
         TypeError or ValueError names an invalid key or value.
@@ -168,9 +168,9 @@ class Views(ABC):
         selection = now.selection
         if "selection" in changes:
             selection = self.drawn_selection(changes["selection"])
-        return Shown({"start": start, "end": end, "step": step, **lanes, **panels}, options, selection)
+        return DrawnView({"start": start, "end": end, "step": step, **lanes, **panels}, options, selection)
 
-    def named(self, views: Any, now: Shown) -> list[View]:
+    def named(self, views: Any, now: DrawnView) -> list[View]:
         """Return named views for the front end, with omitted values from `now`; errors as in `drawn`."""
         if not isinstance(views, Mapping):
             raise TypeError(Text("views_no_dict", views=views))
@@ -180,7 +180,7 @@ class Views(ABC):
             _check_name(name)
         return [{"name": name.strip(), **self.drawn(view, now).whole} for name, view in views.items()]
 
-    def taken_over(self, before: Shown, other: Views) -> Shown:
+    def taken_over(self, before: DrawnView, other: Views) -> DrawnView:
         """Return a view of another run of the same cell, as far as it applies to this trace.
 
         Times count from the start of the only shown step, else from that of the run. A range that ends after

@@ -16,7 +16,7 @@ from tfvis_nb.display.on_disk.source import MOST_SELECTED, DatasetSource
 from tfvis_nb.display.on_disk.views import DatasetViews
 from tfvis_nb.display.pages.page import file_stem
 from tfvis_nb.display.shaping.selection import validate_drawn_range
-from tfvis_nb.display.shaping.views import OPTIONS, Shown
+from tfvis_nb.display.shaping.views import OPTIONS, DrawnView
 from tfvis_nb.display.timeline.view import checked_options
 from tfvis_nb.display.timeline.viewed import ViewedTimeline
 from tfvis_nb.texts import Text
@@ -92,7 +92,7 @@ class DatasetTimeline(ViewedTimeline):
         self._views_of = DatasetViews(self._delivery)
         if view is not None:
             # Before creating a widget that would have to be closed again.
-            self._views_of.drawn(view, Shown({}, {name: values[name] for name in OPTIONS}, None))
+            self._views_of.drawn(view, DrawnView({}, {name: values[name] for name in OPTIONS}, None))
         super().__init__(selection=selection, **values)
         if view is not None:
             self.view = view

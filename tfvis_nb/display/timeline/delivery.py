@@ -7,7 +7,7 @@ from typing import Any
 from tfvis_nb.analysis.events.lane_order import LaneOrder
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.large.layout import lay_out
-from tfvis_nb.display.large.queries import Answer, Windows
+from tfvis_nb.display.large.queries import Answer, LargeTraceQueries
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.texts import Text
@@ -30,7 +30,7 @@ class Delivery:
     def __init__(self, trace: Trace, lanes: LaneOrder, title: str) -> None:
         self._trace = trace
         self._lanes = lanes
-        self._windows: Windows | None = None
+        self._windows: LargeTraceQueries | None = None
         self._details = b""
         self._finding = threading.Lock()
         self._whole = b"" if len(trace.events) > MOST_HELD else drawn(trace, lanes, title=title)
@@ -39,7 +39,7 @@ class Delivery:
             self.first = self._whole
             return
         self.rest = "chunks" if self._whole else "windows"
-        self._windows = Windows(lay_out(trace, lanes))
+        self._windows = LargeTraceQueries(lay_out(trace, lanes))
         self.first = self._windows.outline_bytes(title, self.rest)
 
     @property

@@ -10,7 +10,7 @@ import traitlets
 
 from tfvis_nb.core.labels import matches_lane
 from tfvis_nb.display.options import DEFAULTS
-from tfvis_nb.display.shaping.views import OPTIONS, Shown, Views, check_named, check_view
+from tfvis_nb.display.shaping.views import OPTIONS, DrawnView, Views, check_named, check_view
 from tfvis_nb.display.timeline.runs_of_cells import shown_before
 from tfvis_nb.display.timeline.view import TimelineView
 from tfvis_nb.texts import text_of
@@ -79,7 +79,7 @@ class ViewedTimeline(TimelineView):
         {'slow copy': 20}
         >>> widget.view = widget.views["slow copy"]
         """
-        return {view["name"]: self._views_of.recorded(Shown.of(view)) for view in self._views}
+        return {view["name"]: self._views_of.recorded(DrawnView.of(view)) for view in self._views}
 
     @views.setter
     def views(self, views: Any) -> None:
@@ -96,7 +96,7 @@ class ViewedTimeline(TimelineView):
             if proposal["trait"].name == "_views":
                 check_named(value)
                 for view in value:
-                    self._checked(Shown.of(view).selection)
+                    self._checked(DrawnView.of(view).selection)
             elif value is not None:
                 check_view(value)
         except (TypeError, ValueError) as error:
@@ -131,11 +131,11 @@ class ViewedTimeline(TimelineView):
             return
         views = []
         for view in other._views:
-            found = self._taken_over(Shown.of(view), other)
+            found = self._taken_over(DrawnView.of(view), other)
             views.append({"name": view["name"], **found.whole})
         self.set_trait("_views", views)
 
-    def _taken_over(self, shown: Shown, other: ViewedTimeline) -> Shown:
+    def _taken_over(self, shown: DrawnView, other: ViewedTimeline) -> DrawnView:
         found = self._views_of.taken_over(shown, other._views_of)
         if self._filters_to_some(found.options["lane_filter"]):
             return found
@@ -146,10 +146,10 @@ class ViewedTimeline(TimelineView):
         words = text.lower().split()
         return any(matches_lane(lane, words) for lane in self._views_of.lanes())
 
-    def _now(self) -> Shown:
+    def _now(self) -> DrawnView:
         """Return the current view in the front end's form."""
         options = {name: getattr(self, name) for name in OPTIONS}
-        return Shown(self._view or {}, options, self._selection)
+        return DrawnView(self._view or {}, options, self._selection)
 
     def _store_changed(self) -> None:
         """Store the changed timeline in the notebook's file, if it is kept there."""

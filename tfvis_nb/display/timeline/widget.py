@@ -30,7 +30,7 @@ from tfvis_nb.display.shaping.selection import drawn_selection, selected_rows, v
 from tfvis_nb.display.shaping.trace_views import TraceViews
 from tfvis_nb.display.shaping.tracks import OwnTrack, checked_tracks, drawn_tracks
 from tfvis_nb.display.shaping.views import OPTIONS as VIEW_OPTIONS
-from tfvis_nb.display.shaping.views import Shown
+from tfvis_nb.display.shaping.views import DrawnView
 from tfvis_nb.display.stored_output import KEPT_BYTES, KeptPage
 from tfvis_nb.display.timeline.dataset_timeline import DatasetTimeline
 from tfvis_nb.display.timeline.delivery import Delivery
@@ -111,7 +111,7 @@ class TimelineWidget(TrackedTimeline, PictureExport):
     selection
         The initial selection; see `selection`.
     title
-        Shown in the toolbar instead of the trace's own title.
+        DrawnView in the toolbar instead of the trace's own title.
     keep
         Whether to store the timeline in the notebook file, for use without a kernel, even if its page is
         larger than 2 MB.
@@ -162,7 +162,7 @@ class TimelineWidget(TrackedTimeline, PictureExport):
         if view is not None:
             # Before creating a widget that would have to be closed again.
             now = {name: values[name] for name in VIEW_OPTIONS}
-            self._views_of.drawn(view, Shown({}, now, None))
+            self._views_of.drawn(view, DrawnView({}, now, None))
         self._own = checked_tracks(tracks, trace)
         drawn = drawn_annotations(trace, self._shown, self._lanes)
         own = drawn_tracks(self._own, trace, self._shown)

@@ -49,7 +49,7 @@ _COSTS: Mapping[str, int] = {
 """Measured bytes of memory for reading a record."""
 
 
-class Room:
+class RecordMemory:
     """The memory for the records of a file or of all members of an archive, shared by several threads."""
 
     def __init__(self) -> None:
@@ -57,7 +57,7 @@ class Room:
         self._label = ""
         self._lock = Lock()
 
-    def of(self, size: int, label: str) -> Room | None:
+    def of(self, size: int, label: str) -> RecordMemory | None:
         """Return the room for a message of `size` bytes; None while all messages together are small.
 
         TraceFormatError if earlier messages have taken all of it.

@@ -36,14 +36,14 @@ DATASET = "dataset.json", "manifest"
 Name = TypeVar("Name", bound=PurePath)
 
 
-class Found(NamedTuple, Generic[Name]):
+class FileListing(NamedTuple, Generic[Name]):
     """The files of a folder or pattern, and remarks about the selection."""
 
     files: list[Name]
     notes: list[str]
 
 
-def find(path: Path, *, every: bool = False) -> Found[Path] | None:
+def find(path: Path, *, every: bool = False) -> FileListing[Path] | None:
     """Return the files of a folder or pattern, ordered by the numbers in their names; None for a file.
 
     If a log folder has several profiles of TensorFlow or JAX, in ``plugins/profile/<time>``, only the newest
@@ -80,7 +80,7 @@ def check_count(path: PurePath | str, files: Sequence[PurePath]) -> None:
         raise TraceFormatError(Text("too_many_files", path=path, files=len(files)))
 
 
-def _of_pattern(pattern: Path, *, every: bool) -> Found[Path]:
+def _of_pattern(pattern: Path, *, every: bool) -> FileListing[Path]:
     """Return the files that match a pattern, and those of the folders that do."""
     matching = set(_matching(pattern))
     folders = (path for path in matching if path.is_dir() and not path.name.startswith("."))
@@ -89,7 +89,7 @@ def _of_pattern(pattern: Path, *, every: bool) -> Found[Path]:
     wanted = {file for file in matching if file.is_file() or (every and _is_something_else(file))}
     files = wanted.union(*(listing.files for listing in inside), closed_folders(pattern) if every else ())
     notes = [note for listing in inside for note in listing.notes]
-    return Found(sorted(files, key=order), [*notes, *_left_out(others)])
+    return FileListing(sorted(files, key=order), [*notes, *_left_out(others)])
 
 
 def _left_out(others: Iterable[Path]) -> list[str]:
@@ -98,15 +98,15 @@ def _left_out(others: Iterable[Path]) -> list[str]:
     return [Text("special_files_left_out", files=listed(named))] if named else []
 
 
-def _of_folder(folder: Path, *, every: bool) -> Found[Path]:
+def _of_folder(folder: Path, *, every: bool) -> FileListing[Path]:
     """Return possible traces of a folder."""
     below, closed = _below(folder, every=every)
     parts = folder.absolute().parts
     listing = choose(folder, below.files, lambda file: file.stat().st_size, parts, every=every)
     if every:
-        return Found(listing.files + closed, listing.notes + below.notes)
+        return FileListing(listing.files + closed, listing.notes + below.notes)
     notes = [Text("folders_unreadable", folders=listed(closed))] if closed else []
-    return Found(listing.files, [*listing.notes, *below.notes, *notes])
+    return FileListing(listing.files, [*listing.notes, *below.notes, *notes])
 
 
 def choose(
@@ -116,7 +116,7 @@ def choose(
     parts: tuple[str, ...],
     *,
     every: bool = False,
-) -> Found[Name]:
+) -> FileListing[Name]:
     """Choose possible traces: files of moderate `size` in the folder, in subfolders those named like one.
 
     `parts` is the path of the folder itself. If there are several profiles, the newest is chosen; `every`
@@ -139,7 +139,7 @@ def choose(
     )
     if large:
         notes.append(Text("large_files_left_out", files=listed(large)))
-    return Found(sorted([*chosen, *newest], key=order), notes)
+    return FileListing(sorted([*chosen, *newest], key=order), notes)
 
 
 def _of_run(files: list[Name]) -> list[Name]:
@@ -151,7 +151,7 @@ def named_like_trace(name: str) -> bool:
     return _TRACE_FILE.search(name) is not None
 
 
-def _below(folder: Path, *, every: bool) -> tuple[Found[Path], list[Path]]:
+def _below(folder: Path, *, every: bool) -> tuple[FileListing[Path], list[Path]]:
     """Return the files below a folder, except hidden ones, and the folders that may not be listed.
 
     Kernel interfaces to processes and devices look like files, but reading them may never end: a note names
@@ -181,8 +181,8 @@ def _below(folder: Path, *, every: bool) -> tuple[Found[Path], list[Path]]:
         raise failed[0]
     notes = [Text("system_folders_left_out", folders=", ".join(sorted(left_out)[:8]))] if left_out else []
     if every:
-        return Found(files + others, [*notes]), closed
-    return Found(files, [*notes, *_left_out(others)]), closed
+        return FileListing(files + others, [*notes]), closed
+    return FileListing(files, [*notes, *_left_out(others)]), closed
 
 
 def _is_file(path: Path) -> bool:

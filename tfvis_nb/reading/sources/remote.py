@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.sources import drivers
 from tfvis_nb.reading.sources.drivers import Opened, Remote, Transfer, check_kind, opened, within
-from tfvis_nb.reading.sources.files import Found, check_count, choose, order
+from tfvis_nb.reading.sources.files import FileListing, check_count, choose, order
 from tfvis_nb.reading.sources.unpacking import Budget
 from tfvis_nb.texts import Text, text_of
 
@@ -130,7 +130,7 @@ def _opened(url: str, remote: Remote, budget: Budget) -> tuple[Opened, bool]:
         return place, wild and not within(drivers.PATIENCE_S, place.system.exists, place.path)
 
 
-def _found(place: Opened, is_pattern: bool, every: bool) -> Found[PurePosixPath] | None:
+def _found(place: Opened, is_pattern: bool, every: bool) -> FileListing[PurePosixPath] | None:
     """Return the files of a pattern or folder; None for a file."""
     system, path, *_ = place
     if is_pattern:
@@ -139,23 +139,23 @@ def _found(place: Opened, is_pattern: bool, every: bool) -> Found[PurePosixPath]
     return _of_folder(system, path, every=every) if system.info(path)["type"] == "directory" else None
 
 
-def _check_any(listing: Found[PurePosixPath], url: str, *, is_pattern: bool) -> None:
+def _check_any(listing: FileListing[PurePosixPath], url: str, *, is_pattern: bool) -> None:
     if not listing.files and is_pattern:
         raise FileNotFoundError(errno.ENOENT, Text("pattern_without_files"), url)
     if not listing.files:
         raise TraceFormatError(Text("folder_without_traces", path=url))
 
 
-def _of_pattern(system: AbstractFileSystem, pattern: str, *, every: bool) -> Found[PurePosixPath]:
+def _of_pattern(system: AbstractFileSystem, pattern: str, *, every: bool) -> FileListing[PurePosixPath]:
     kinds = {name: info["type"] for name, info in system.glob(pattern, detail=True).items()}
     folders = sorted(name for name, kind in kinds.items() if kind == "directory")
     inside = [_of_folder(system, name, every=every) for name in folders]
     files = {PurePosixPath(name) for name, kind in kinds.items() if kind == "file"}
     files = files.union(*(listing.files for listing in inside))
-    return Found(sorted(files, key=order), [note for listing in inside for note in listing.notes])
+    return FileListing(sorted(files, key=order), [note for listing in inside for note in listing.notes])
 
 
-def _of_folder(system: AbstractFileSystem, folder: str, *, every: bool) -> Found[PurePosixPath]:
+def _of_folder(system: AbstractFileSystem, folder: str, *, every: bool) -> FileListing[PurePosixPath]:
     sizes = {
         PurePosixPath(name): info["size"]
         for name, info in system.find(folder, detail=True).items()

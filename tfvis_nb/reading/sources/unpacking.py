@@ -9,7 +9,7 @@ from operator import index
 from typing import Protocol, SupportsIndex
 
 from tfvis_nb.core.errors import TraceFormatError
-from tfvis_nb.reading.protobuf.crowding import Room
+from tfvis_nb.reading.protobuf.crowding import RecordMemory
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import ends_early
 from tfvis_nb.texts import Text
@@ -68,7 +68,7 @@ class Allowance:
         self.size = size
         self._unpacked = 0
         self._parts = 0
-        self.room = Room()
+        self.room = RecordMemory()
 
     def take_parts(self, count: int, label: str) -> None:
         """Count files of an archive, runs or planes, which take time whatever their size."""

@@ -18,7 +18,7 @@ import pyarrow as pa
 from tfvis_nb.core.devices import Place, place
 from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.reading.protobuf import to_arrow, wire
-from tfvis_nb.reading.protobuf.crowding import Room
+from tfvis_nb.reading.protobuf.crowding import RecordMemory
 from tfvis_nb.reading.protobuf.wire import Data, text, texts
 from tfvis_nb.reading.sources.damage import damaged_message
 from tfvis_nb.reading.stepstats.duplicates import repeated_spans
@@ -49,7 +49,7 @@ class _Entry(NamedTuple):
     content: int
 
 
-def decode(data: Data, label: str, message: str = "", room: Room | None = None) -> RecordedStep:
+def decode(data: Data, label: str, message: str = "", room: RecordMemory | None = None) -> RecordedStep:
     """Read a serialised RunMetadata or StepStats, recognised by its bytes unless `message` names it.
 
     `room` is the memory for the records of all messages of a file or archive.
@@ -108,7 +108,7 @@ def _split(data: Data, message: str, label: str, parts: GraphParts) -> list[_Ent
 def _refuse_many(data: Data, message: str, label: str, number: int) -> None:
     """When many entries have been found, check in advance whether memory can hold the rest."""
     if number == _MANY:
-        room = Room().of(len(data), label)
+        room = RecordMemory().of(len(data), label)
         if room is not None:
             room.take_message(data, message)
 
@@ -138,7 +138,7 @@ def _entries(
 
 
 def _decode_entries(
-    data: Data, entries: list[_Entry], parts: GraphParts, label: str, room: Room | None
+    data: Data, entries: list[_Entry], parts: GraphParts, label: str, room: RecordMemory | None
 ) -> RecordedStep:
     """Decode the entries, unless there are too many records in them."""
     places = [place(entry.device) for entry in entries]
@@ -152,7 +152,7 @@ def _decode_entries(
     with ThreadPoolExecutor(_WORKERS) as pool:
         # ptars releases the GIL; threads only start when a task is submitted.
         run: _Map = pool.map if len(data) > _LARGE else map
-        room = (room or Room()).of(len(data), label)
+        room = (room or RecordMemory()).of(len(data), label)
         of_others = _decoded(data, entries, others, "DeviceStepStats", run, room)
         times = _decoded(data, entries, totals, "TimesOnly", run, room)
         step = _step(of_others, entries, places, parts)
@@ -171,7 +171,12 @@ def _decode_entries(
 
 
 def _decoded(
-    data: Data, entries: list[_Entry], wanted: set[int], message: str, run: _Map, room: Room | None = None
+    data: Data,
+    entries: list[_Entry],
+    wanted: set[int],
+    message: str,
+    run: _Map,
+    room: RecordMemory | None = None,
 ) -> _Batches:
     """Start decoding the entries with `wanted` numbers: return numbers and Arrow rows, run by run.
 

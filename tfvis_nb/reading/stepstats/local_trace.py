@@ -11,7 +11,7 @@ from typing import Any
 from tfvis_nb.core.devices import place
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.protobuf import schema, wire
-from tfvis_nb.reading.protobuf.crowding import Room
+from tfvis_nb.reading.protobuf.crowding import RecordMemory
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import damaged_message
 from tfvis_nb.reading.stepstats.decode import decode
@@ -34,7 +34,7 @@ def is_local_trace(data: Data) -> bool:
         return False
 
 
-def read(data: Data, label: str, *, room: Room | None) -> RecordedStep:
+def read(data: Data, label: str, *, room: RecordMemory | None) -> RecordedStep:
     """Read a local.trace as a step."""
     from google.protobuf.message import DecodeError
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.protobuf import schema
-from tfvis_nb.reading.protobuf.crowding import Room
+from tfvis_nb.reading.protobuf.crowding import RecordMemory
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import ends_early
 from tfvis_nb.reading.sources.encodings import EncodedText, start_of_text
@@ -39,7 +39,7 @@ def is_message_json(data: Data) -> bool:
     return _FIRST_KEY.match(start_of_text(data)) is not None
 
 
-def read_text(data: Data, label: str, *, room: Room | None) -> RecordedStep:
+def read_text(data: Data, label: str, *, room: RecordMemory | None) -> RecordedStep:
     """Read a message in text format."""
     binary, notes = to_binary(data, label)
     step = decode(binary, label, room=room)
@@ -80,7 +80,7 @@ def _skipped(text: str, message: str) -> list[str]:
     return [Text("fields_skipped", message=message, fields=", ".join(sorted(names)))] if names else []
 
 
-def read_json(data: Data, label: str, *, room: Room | None) -> RecordedStep:
+def read_json(data: Data, label: str, *, room: RecordMemory | None) -> RecordedStep:
     """Read the JSON of a message; its graphs are left out with a note."""
     from google.protobuf import json_format
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from tfvis_nb.reading.protobuf.crowding import Room
+from tfvis_nb.reading.protobuf.crowding import RecordMemory
 from tfvis_nb.reading.protobuf.to_arrow import grouped, handler
 from tfvis_nb.reading.protobuf.wire import Data, text
 from tfvis_nb.reading.xspace.planes import Plane, Span, message
@@ -70,7 +70,7 @@ def portions(plane: Plane) -> list[list[int]]:
     return grouped((number, line.end - line.start) for number, line in enumerate(plane.lines))
 
 
-def decode(data: Data, plane: Plane, numbers: Sequence[int], room: Room | None) -> Iterator[Events]:
+def decode(data: Data, plane: Plane, numbers: Sequence[int], room: RecordMemory | None) -> Iterator[Events]:
     """Decode lines of a plane, and yield their events in pieces that fit a processor's cache.
 
     Their stats are still serialised, and must fit into `room` before they are read.

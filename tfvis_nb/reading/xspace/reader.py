@@ -20,7 +20,7 @@ from tfvis_nb.core.metadata import DEVICES, PROFILES, Metadata, table_of
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import LATEST_NS
 from tfvis_nb.reading.protobuf import wire
-from tfvis_nb.reading.protobuf.crowding import Room
+from tfvis_nb.reading.protobuf.crowding import RecordMemory
 from tfvis_nb.reading.protobuf.schema import messages
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import damaged_message
@@ -131,7 +131,7 @@ def _window(of_file: Sequence[Plane]) -> tuple[int, int]:
 
 
 def _parts(
-    data: Data, of_file: Sequence[Plane], programs: Programs, room: Room | None
+    data: Data, of_file: Sequence[Plane], programs: Programs, room: RecordMemory | None
 ) -> tuple[list[LineRows], list[pd.DataFrame], list[str]]:
     """Decode all portions of all planes; return rows, counters, and notes on data left out."""
     work = [(plane, numbers) for plane in of_file for numbers in portions(plane)]
@@ -184,7 +184,7 @@ def _read_portion(
     numbers: Sequence[int],
     programs: Programs,
     counters: _Counters,
-    room: Room | None,
+    room: RecordMemory | None,
 ) -> tuple[list[LineRows], int]:
     """Make rows from some lines of a plane, and count the records without times."""
     parts, counted = [], 0

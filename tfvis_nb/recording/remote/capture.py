@@ -17,7 +17,7 @@ from tfvis_nb.core.progress import progress_after
 from tfvis_nb.core.temporary_folder import TemporaryFolder
 from tfvis_nb.reading.sources.damage import briefly
 from tfvis_nb.recording.options import TraceOptions
-from tfvis_nb.recording.remote.service import Answer, Outcome, ask
+from tfvis_nb.recording.remote.service import Outcome, WorkerResponse, ask
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def capture(
     return trace
 
 
-def _read(answers: Mapping[str, Answer], title: str | None) -> tuple[Trace, list[str]]:
+def _read(answers: Mapping[str, WorkerResponse], title: str | None) -> tuple[Trace, list[str]]:
     """Return the trace of the profiles, and why other workers have none; one error if all are such."""
     from tfvis_nb.reading import read_trace
 
@@ -156,9 +156,9 @@ def addresses_of(workers: Any) -> list[str]:
 
 def _recorded(
     addresses: Sequence[str], seconds: float, tries: int, options: TraceOptions
-) -> dict[str, Answer]:
+) -> dict[str, WorkerResponse]:
     """Record all workers at once until each has something, and return the best try."""
-    best: dict[str, Answer] = {}
+    best: dict[str, WorkerResponse] = {}
     subject = f"recording {len(addresses)} worker{'s' * (len(addresses) > 1)} for {seconds:g} s"
     with progress_after(subject) as progress, ThreadPoolExecutor(len(addresses)) as pool:
         for number in range(tries):
@@ -174,14 +174,14 @@ def _recorded(
     return best
 
 
-def _ask(address: str, seconds: float, options: TraceOptions) -> Answer:
+def _ask(address: str, seconds: float, options: TraceOptions) -> WorkerResponse:
     """Record a worker; a profile without events counts as none."""
     with TemporaryFolder() as folder:
         answer = ask(address, seconds, options, folder.path)
     return _checked(address, answer) if len(answer.profile) < _SMALL else answer
 
 
-def _checked(address: str, answer: Answer) -> Answer:
+def _checked(address: str, answer: WorkerResponse) -> WorkerResponse:
     """Return the answer of a worker, or what is wrong with its profile."""
     from tfvis_nb.reading.xspace.reader import read
 
@@ -190,17 +190,17 @@ def _checked(address: str, answer: Answer) -> Answer:
     try:
         read(answer.profile, address)
     except EmptyTraceError:
-        return Answer(Outcome.EMPTY)
+        return WorkerResponse(Outcome.EMPTY)
     except TraceFormatError as error:
-        return Answer(Outcome.FAILED, reason=briefly(error, address))
+        return WorkerResponse(Outcome.FAILED, reason=briefly(error, address))
     return answer
 
 
-def _count(answers: dict[str, Answer]) -> int:
+def _count(answers: dict[str, WorkerResponse]) -> int:
     return sum(one.outcome is Outcome.RECORDED for one in answers.values())
 
 
-def _why(address: str, answer: Answer) -> str:
+def _why(address: str, answer: WorkerResponse) -> str:
     port = address.rpartition(":")[2]
     # A worker may send escape codes for terminals.
     reason = printable(" ".join(answer.reason.split()), _LONGEST)

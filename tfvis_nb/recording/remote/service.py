@@ -53,7 +53,7 @@ class Outcome(Enum):
     FAILED = "worker_failed"
 
 
-class Answer(NamedTuple):
+class WorkerResponse(NamedTuple):
     """A worker's response: its profile, or the outcome without one; `reason` is gRPC's text."""
 
     outcome: Outcome
@@ -76,21 +76,21 @@ def request(seconds: float, options: TraceOptions, folder: Path) -> bytes:
     return b"".join(parts)
 
 
-def answered(response: bytes, folder: Path) -> Answer:
+def answered(response: bytes, folder: Path) -> WorkerResponse:
     """Return the content of a ``ProfileResponse``, or of the file that the worker wrote to `folder`."""
     try:
         values = {one.number: response[one.start : one.end] for one in fields(response)}
     except DamageError as error:
-        return Answer(Outcome.FAILED, reason=str(error))
+        return WorkerResponse(Outcome.FAILED, reason=str(error))
     if values.get(_XSPACE):
-        return Answer(Outcome.RECORDED, values[_XSPACE])
+        return WorkerResponse(Outcome.RECORDED, values[_XSPACE])
     if any(values.get(_EMPTY_TRACE, b"")):
-        return Answer(Outcome.EMPTY)
+        return WorkerResponse(Outcome.EMPTY)
     # Only workers on this machine write to this disk.
     for path in folder.rglob("*.xplane.pb"):
         if (content := _regular(path)) is not None:
-            return Answer(Outcome.RECORDED, content)
-    return Answer(Outcome.KEPT)
+            return WorkerResponse(Outcome.RECORDED, content)
+    return WorkerResponse(Outcome.KEPT)
 
 
 def _regular(path: Path) -> bytes | None:
@@ -106,7 +106,7 @@ def _open_at_once(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
 
 
-def ask(address: str, seconds: float, options: TraceOptions, folder: Path) -> Answer:
+def ask(address: str, seconds: float, options: TraceOptions, folder: Path) -> WorkerResponse:
     """Record a worker for some seconds, and return its answer when it has collected everything.
 
     `folder` is empty and only for this worker.
@@ -127,29 +127,31 @@ def ask(address: str, seconds: float, options: TraceOptions, folder: Path) -> An
     return answered(response, folder)
 
 
-def _unconnected(address: str) -> Answer:
+def _unconnected(address: str) -> WorkerResponse:
     """Return why a worker cannot be reached, which gRPC does not distinguish."""
     host, _, port = address.rpartition(":")
     try:
         # Only now, because gRPC may reach hosts through a proxy that knows more names.
         socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT_S).close()
     except socket.gaierror as error:
-        return Answer(Outcome.NO_HOST, reason=str(error.strerror))
+        return WorkerResponse(Outcome.NO_HOST, reason=str(error.strerror))
     except UnicodeError as error:
         # The name has an empty or too long part.
-        return Answer(Outcome.NO_HOST, reason=str(error))
+        return WorkerResponse(Outcome.NO_HOST, reason=str(error))
     except OSError:
-        return Answer(Outcome.ABSENT)
-    return Answer(Outcome.OTHER_PROGRAM)
+        return WorkerResponse(Outcome.ABSENT)
+    return WorkerResponse(Outcome.OTHER_PROGRAM)
 
 
-def _refused(grpc: Any, error: Any) -> Answer:
+def _refused(grpc: Any, error: Any) -> WorkerResponse:
     outcomes = {
         grpc.StatusCode.UNIMPLEMENTED: Outcome.NO_SERVICE,
         grpc.StatusCode.UNAVAILABLE: Outcome.ENDED,
         grpc.StatusCode.DEADLINE_EXCEEDED: Outcome.SILENT,
     }
-    return Answer(outcomes.get(error.code(), Outcome.FAILED), reason=str(error.details() or error.code()))
+    return WorkerResponse(
+        outcomes.get(error.code(), Outcome.FAILED), reason=str(error.details() or error.code())
+    )
 
 
 def _grpc() -> Any:
