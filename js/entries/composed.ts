@@ -1,7 +1,9 @@
-/** A dashboard or a comparison in a Jupyter output: one widget of several parts. */
+/** A dashboard, a comparison or a fleet in a Jupyter output: one widget of several parts. */
 // Built with: HAS_KERNEL, HAS_PANELS.
 
 import type { AnyModel } from "@anywidget/types";
+import { KernelFleetHost } from "../fleet/kernel_host";
+import { mountFleet } from "../fleet/mount";
 import { savedHeight, widget } from "../host/anywidget";
 import { KernelTimelineHost } from "../host/kernel_host";
 import { partModel } from "../host/part_model";
@@ -21,35 +23,37 @@ async function showTimeline(place: HTMLElement, model: AnyModel, signal: AbortSi
   Object.assign(place, { tfvis: await mount(place, new KernelTimelineHost(model), signal) });
 }
 
-/** Shows the timeline of the last prediction, in place of the one before. */
-function showPredicted(box: HTMLElement, model: AnyModel, signal: AbortSignal): void {
+/** Shows the timeline that was opened last, in place of the one before. */
+function showOpened(box: HTMLElement, model: AnyModel, signal: AbortSignal): void {
   let before = new AbortController();
   const show = () => {
     before.abort();
     before = new AbortController();
-    box.querySelector(":scope > .predicted")?.remove();
-    if (!model.get("_predicted")) return;
-    const place = placeIn(box, "tfvis-nb predicted");
-    showTimeline(place, partModel(model, "predicted"), AbortSignal.any([signal, before.signal]));
+    box.replaceChildren();
+    if (!model.get("_opened")) return;
+    const ends = AbortSignal.any([signal, before.signal]);
+    showTimeline(placeIn(box, "tfvis-nb"), partModel(model, "opened"), ends);
   };
   show();
-  model.on("change:_predicted", show);
-  signal.addEventListener("abort", () => model.off("change:_predicted", show));
+  model.on("change:_opened", show);
+  signal.addEventListener("abort", () => model.off("change:_opened", show));
 }
 
 export default widget("tfvis-nb-composed", async ({ model, box, signal }) => {
-  const timelines = placeIn(box, "tfvis-nb");
+  const sides = (model.get("_timelines") as string[]).map((name) => partModel(model, name));
+  const isFleet = sides.length === 0;
+  const first = placeIn(box, isFleet ? "tfvis-nb-fleet" : "tfvis-nb");
+  if (isFleet) showOpened(placeIn(box, ""), model, signal);
   const panels = placeIn(box, "tfvis-nb-panels");
   panels.style.marginTop = "6px";
   const tabs = partModel(model, "panels");
   mountPanels(panels, new KernelTabsHost(tabs, signal), signal, savedHeight(tabs));
-  showPredicted(box, model, signal);
-  const sides = (model.get("_timelines") as string[]).map((name) => partModel(model, name));
-  if (sides.length === 1) await showTimeline(timelines, sides[0], signal);
-  else
-    await mountComparison(
-      timelines,
-      sides.map((side) => new KernelTimelineHost(side)),
-      signal,
-    );
+  if (isFleet) return mountFleet(first, new KernelFleetHost(partModel(model, "map"), signal), signal);
+  showOpened(placeIn(box, ""), model, signal);
+  if (sides.length === 1) return showTimeline(first, sides[0], signal);
+  await mountComparison(
+    first,
+    sides.map((side) => new KernelTimelineHost(side)),
+    signal,
+  );
 });

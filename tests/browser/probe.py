@@ -10,10 +10,14 @@ from playwright.sync_api import Locator, Page, expect
 import tfvis_nb
 from tests.browser.comparison import Both
 from tests.browser.dashboard import Dashboard
+from tests.browser.fleet import FleetView
 from tests.browser.timeline import Timeline
 from tests.real_traces import DATA
 
 TRACE = DATA / "gpu_tf221_mlp.pb.xz"
+
+SHOWN_WITHIN = 120_000
+"""Milliseconds until a program has read the traces and made all widgets."""
 
 CELL = f"""
 import ipywidgets, tfvis_nb
@@ -31,8 +35,9 @@ ALONE = f"import tfvis_nb\ntfvis_nb.show_timeline({str(TRACE)!r}, height=460)"
 TABBED = (
     f"import tfvis_nb\ntfvis_nb.show_dashboard({str(TRACE)!r})",
     f"tfvis_nb.show_comparison({str(TRACE)!r}, {str(TRACE)!r})",
+    "tfvis_nb.show_fleet('fleet')",
 )
-"""The cells of a dashboard and of a comparison."""
+"""The cells of a dashboard, a comparison and a fleet, whose dataset is in the host's folder."""
 
 
 def select_longest(timeline: Timeline, title: Locator | None = None, path: Path = TRACE) -> str:
@@ -65,8 +70,10 @@ def works(host: Locator, said: Locator) -> Timeline:
 
 
 def tabs_work(page: Page) -> None:
-    """Check the tabs and the details of a dashboard and, below it, of a comparison."""
+    """Check the tabs and the details of a dashboard, a comparison and a fleet below each other."""
     composed = page.locator(".tfvis-nb-composed")
+    # Shiny shows the first one when all are made.
+    expect(composed).to_have_count(3, timeout=SHOWN_WITHIN)
     for index, (tab, title) in enumerate((("Breakdown", "Total over steps"), ("Ops", "Differences by op"))):
         parts = [composed.nth(index).locator(name) for name in (".tfvis-nb", ".tfvis-nb-panels")]
         both = Both(*parts).wait() if index else None
@@ -76,3 +83,8 @@ def tabs_work(page: Page) -> None:
         shown.tabs.last.click()
         expect(shown.panels.get_by_role("progressbar")).to_have_count(0)
         select_longest(shown.timeline, both.title if both else None)
+    fleet = composed.nth(2)
+    view = FleetView(fleet.locator(".tfvis-nb-fleet"), fleet.locator(".tfvis-nb-panels")).wait()
+    view.table("Outliers", "Slowest steps").locator("tbody tr").first.get_by_role("button").click()
+    opened = Timeline(fleet.locator(".tfvis-nb")).wait()
+    expect(opened.root.locator(".toolbar .title")).to_have_text("step 5 · worker 1 · day2")

@@ -1,4 +1,4 @@
-"""Dashboards and comparisons are single anywidgets, which hosts without boxes show as well."""
+"""Dashboards, comparisons and fleets are single anywidgets, which hosts without boxes show as well."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from traitlets import TraitError
 
 import tfvis_nb as tv
 from tests.real_traces import DATA, real_trace
+from tests.support.fleet_dataset import fleet_dataset
 from tfvis_nb import Trace, events
+from tfvis_nb.dataset import TraceDataset
 from tfvis_nb.display.composed import PartOfWidget
 
 pytestmark = pytest.mark.slow
@@ -28,7 +30,19 @@ def trace() -> tv.Trace:
     return real_trace(DATA / "local_mlp_step1.pb")
 
 
-SHOWN: list[Callable[[tv.Trace], Any]] = [tv.show_dashboard, lambda trace: tv.show_comparison(trace, trace)]
+@pytest.fixture(scope="module")
+def dataset(tmp_path_factory: pytest.TempPathFactory) -> TraceDataset:
+    return fleet_dataset(tmp_path_factory.mktemp("fleet"))
+
+
+@pytest.fixture(params=["dashboard", "comparison", "fleet"])
+def show(request: pytest.FixtureRequest, trace: tv.Trace, dataset: TraceDataset) -> Callable[[], Any]:
+    calls: dict[str, Callable[[], Any]] = {
+        "dashboard": lambda: tv.show_dashboard(trace),
+        "comparison": lambda: tv.show_comparison(trace, trace),
+        "fleet": lambda: tv.show_fleet(dataset),
+    }
+    return calls[request.param]
 
 
 class Session:
@@ -73,9 +87,8 @@ def session(monkeypatch: pytest.MonkeyPatch) -> Session:
     return made
 
 
-@pytest.mark.parametrize("show", SHOWN, ids=["dashboard", "comparison"])
-def test_each_is_one_anywidget(trace: tv.Trace, session: Session, show: Callable[[tv.Trace], Any]) -> None:
-    shown = show(trace)
+def test_each_is_one_anywidget(session: Session, show: Callable[[], Any]) -> None:
+    shown = show()
     assert isinstance(shown, anywidget.AnyWidget)
     (only,) = [each for each in session.opened if each.state["_model_module"] == "anywidget"]
     assert only.comm_id == shown.model_id
@@ -84,11 +97,8 @@ def test_each_is_one_anywidget(trace: tv.Trace, session: Session, show: Callable
     shown.close()
 
 
-@pytest.mark.parametrize("show", SHOWN, ids=["dashboard", "comparison"])
-def test_tabs_are_computed_where_no_thread_may_send(
-    trace: tv.Trace, session: Session, show: Callable[[tv.Trace], Any]
-) -> None:
-    shown = show(trace)
+def test_tabs_are_computed_where_no_thread_may_send(session: Session, show: Callable[[], Any]) -> None:
+    shown = show()
     shown._repr_mimebundle_()
     (only,) = [each for each in session.opened if each.state["_model_module"] == "anywidget"]
 
@@ -133,7 +143,27 @@ def test_values_reach_parts_and_come_from_them(trace: tv.Trace) -> None:
     shown.close()
 
 
-def test_widgets_show_users_only_documented_names() -> None:
+def test_a_click_opens_and_closes_the_timeline_of_a_cell(dataset: TraceDataset, session: Session) -> None:
+    fleet = tv.show_fleet(dataset)
+    (only,) = [each for each in session.opened if each.state["_model_module"] == "anywidget"]
+    drawn, numbers = [], []
+    for task, column in ((1, 12), (2, 3)):
+        only.receive({"part": "map", "content": {"kind": "open", "task": task, "column": column}})
+        assert fleet.timeline is not None
+        drawn.append(fleet.get_state()["_opened__drawn"])
+        assert drawn[-1] == fleet.timeline._drawn
+        numbers.append(only.state["_opened"])
+    assert drawn[0] != drawn[1]
+    assert 0 < numbers[0] < numbers[1]
+    only.receive({"part": "map", "content": {"kind": "close"}})
+    assert (only.state["_opened"], only.state["_opened__drawn"], fleet.timeline) == (0, None, None)
+    only.receive({"part": "map", "content": {"kind": "since", "column": 7}})
+    assert only.state["_map__since"] == 7
+    assert "step 7 of day1" in only.state["_panels__tab_3"]
+    fleet.close()
+
+
+def test_widgets_show_users_only_documented_names(dataset: TraceDataset) -> None:
     trace = Trace(events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"]}))
     timeline = {"trace", "add_track", "on_selection", "to_html", "to_pdf", "to_png", "to_svg"}
     timeline |= {"annotations", "selection", "tracks", "view", "views"}
@@ -141,7 +171,9 @@ def test_widgets_show_users_only_documented_names() -> None:
     panels = {"height", "tab", "tabs", "titles"}
     both = {"annotations", "selection", "view", "views", "trace", "to_html", "timeline", "panels"}
     sides = {"a", "b", "panels", "title", "headline", "differences", "to_html"}
+    cells = {"map", "panels", "timeline", "open_timeline", "slower_ops", "to_html"}
     dashboard, comparison = tv.show_dashboard(trace), tv.show_comparison(trace, trace)
+    fleet = tv.show_fleet(dataset)
     expected = [
         (tv.show_timeline(trace), timeline),
         (dashboard, both),
@@ -150,6 +182,9 @@ def test_widgets_show_users_only_documented_names() -> None:
         (comparison, sides),
         (comparison.a, timeline),
         (comparison.panels, panels),
+        (fleet, cells),
+        (fleet.map, {"height"}),
+        (fleet.panels, panels),
     ]
     known = {*dir(anywidget.AnyWidget)}
     for widget, names in expected:

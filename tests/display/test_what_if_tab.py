@@ -89,12 +89,12 @@ def test_a_new_prediction_replaces_the_previous_timeline(
     opened = []
     for how in (0.5, "hidden"):
         assert "error" not in asked(shown, "open", LAUNCH | {"how": how}, monkeypatch)
-        opened.append(shown.get_state()["_predicted__drawn"])
-        assert shown.get_state()["_predicted"] == len(opened)
+        opened.append(shown.get_state()["_opened__drawn"])
+        assert shown.get_state()["_opened"]
     assert all(opened)
     assert opened[0] != opened[1]
     shown.close()
-    assert not shown.get_state()["_predicted__drawn"]
+    assert not shown.get_state()["_opened__drawn"]
 
 
 @pytest.mark.parametrize("kind", ["what_if", "open"])

@@ -10,16 +10,14 @@ import pytest
 from playwright.sync_api import Page, Route, expect
 
 from tests.browser.hosts.server import serving
-from tests.browser.probe import CELL, TABBED, TRACE, select_longest, tabs_work, works
+from tests.browser.probe import CELL, SHOWN_WITHIN, TABBED, TRACE, select_longest, tabs_work, works
 from tests.browser.timeline import Timeline
 from tests.browser.watched import Watched
 from tests.support.environments import environment
+from tests.support.fleet_dataset import fleet_dataset
 from tests.support.requirements import requirements
 
 pytestmark = pytest.mark.thorough
-
-SHOWN_WITHIN = 120_000
-"""Milliseconds until a program has read the traces and made all widgets."""
 
 MARIMO = f"""
 # /// script
@@ -69,6 +67,7 @@ import tfvis_nb
 
 pn.extension("ipywidgets")
 shown = [tfvis_nb.show_dashboard({str(TRACE)!r}), tfvis_nb.show_comparison({str(TRACE)!r}, {str(TRACE)!r})]
+shown.append(tfvis_nb.show_fleet("fleet"))
 pn.Column(*[pn.pane.IPyWidget(each, sizing_mode="stretch_width") for each in shown]).servable()
 """
 
@@ -89,6 +88,12 @@ def _(mo, tfvis_nb):
     both = mo.ui.anywidget(tfvis_nb.show_comparison({str(TRACE)!r}, {str(TRACE)!r}))
     both
     return (both,)
+
+@app.cell
+def _(mo, tfvis_nb):
+    fleet = mo.ui.anywidget(tfvis_nb.show_fleet("fleet"))
+    fleet
+    return (fleet,)
 """
 
 SHINY = f"""
@@ -96,7 +101,7 @@ import tfvis_nb
 from shiny import App, ui
 from shinywidgets import output_widget, render_widget
 
-app_ui = ui.page_fluid(output_widget("tabbed"), output_widget("both"), output_widget("alone"))
+app_ui = ui.page_fluid(*map(output_widget, ("tabbed", "both", "fleet", "alone")))
 
 def server(input, output, session):
     @render_widget
@@ -106,6 +111,10 @@ def server(input, output, session):
     @render_widget
     def both():
         return tfvis_nb.show_comparison({str(TRACE)!r}, {str(TRACE)!r})
+
+    @render_widget
+    def fleet():
+        return tfvis_nb.show_fleet("fleet")
 
     @render_widget
     def alone():
@@ -132,8 +141,9 @@ def Page():
     timeline = solara.use_memo(make, [])
     tabbed = solara.use_memo(lambda: tfvis_nb.show_dashboard({str(TRACE)!r}), [])
     both = solara.use_memo(lambda: tfvis_nb.show_comparison({str(TRACE)!r}, {str(TRACE)!r}), [])
+    fleet = solara.use_memo(lambda: tfvis_nb.show_fleet("fleet"), [])
     solara.HTML(tag="p", unsafe_innerHTML=said, attributes={{"id": "said"}})
-    solara.Column(children=[timeline, tabbed, both])
+    solara.Column(children=[timeline, tabbed, both, fleet])
 """
 
 
@@ -147,12 +157,13 @@ def dark(timeline: Timeline) -> None:
 def commands() -> Path:
     """The programs, with what our package requires; the package is this checkout's."""
     apps = ["voila>=0.5", "marimo", "panel", "ipywidgets_bokeh", "ipykernel", "solara[assets]"]
-    return environment("apps", [*requirements(), *apps, "shiny", "shinywidgets"])
+    return environment("apps", [*requirements("fleet"), *apps, "shiny", "shinywidgets"])
 
 
 def test_voila(page: Page, commands: Path, tmp_path: Path) -> None:
     notebook = nbformat.v4.new_notebook(cells=[*map(nbformat.v4.new_code_cell, (CELL, *TABBED))])
     nbformat.write(notebook, tmp_path / "probe.ipynb")
+    fleet_dataset(tmp_path)
     command: list[str | Path] = [
         commands / "voila",
         "--no-browser",
@@ -186,6 +197,7 @@ def test_marimo(page: Page, commands: Path, tmp_path: Path) -> None:
 
 def test_tabs_in_marimo(page: Page, commands: Path, tmp_path: Path) -> None:
     (tmp_path / "probe.py").write_text(MARIMO_TABBED)
+    fleet_dataset(tmp_path)
     options = ("--headless", "--no-token", "--port", "{port}", "probe.py")
     with serving([commands / "marimo", "run", *options], tmp_path) as address:
         page.goto(address)
@@ -194,6 +206,7 @@ def test_tabs_in_marimo(page: Page, commands: Path, tmp_path: Path) -> None:
 
 def test_tabs_in_shiny(page: Page, commands: Path, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(SHINY)
+    fleet_dataset(tmp_path)
     with serving([commands / "shiny", "run", "--port", "{port}", "app.py"], tmp_path) as address:
         page.goto(address)
         tabs_work(page)
@@ -202,6 +215,7 @@ def test_tabs_in_shiny(page: Page, commands: Path, tmp_path: Path) -> None:
 
 def test_solara_without_the_network(page: Page, commands: Path, tmp_path: Path) -> None:
     (tmp_path / "probe.py").write_text(SOLARA)
+    fleet_dataset(tmp_path)
     options = ("--no-open", "--production", "--host", "127.0.0.1", "--port", "{port}")
     with serving([commands / "solara", "run", "probe.py", *options], tmp_path) as address:
         watch = Watched(page, own=address)
@@ -246,6 +260,7 @@ def test_panel_with_and_without_the_network(page: Page, commands: Path, tmp_path
 
 def test_tabs_in_panel(page: Page, commands: Path, tmp_path: Path) -> None:
     (tmp_path / "probe.py").write_text(PANEL_TABBED)
+    fleet_dataset(tmp_path)
     serve_anywidget(page, commands)
     with serving([commands / "panel", "serve", "probe.py", "--port", "{port}"], tmp_path, "probe") as address:
         page.goto(address, timeout=SHOWN_WITHIN)

@@ -13,6 +13,7 @@ from tests.browser.jupyter_server import JupyterServer
 from tests.browser.notebook import READY, save
 from tests.browser.probe import ALONE, CELL, TABBED, tabs_work, works
 from tests.browser.timeline import Timeline, press_in_view_menu
+from tests.support.fleet_dataset import fleet_dataset
 
 STARTED_WITHIN = 90_000
 CLASSIC_READY = """() => {
@@ -74,8 +75,10 @@ def keys_stay(timeline: Timeline, cells: Locator) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("front_end", ["", "nbclassic/"])
-def test_dashboards_and_comparisons_work(page: Page, jupyter: JupyterServer, front_end: str) -> None:
+def test_widgets_of_several_parts_work(page: Page, jupyter: JupyterServer, front_end: str) -> None:
     name = f"tabbed{len(front_end)}.ipynb"
+    if not (jupyter.root / "fleet").exists():
+        fleet_dataset(jupyter.root)
     page.goto(f"{jupyter.url}/{front_end}{write(jupyter, name, *TABBED)}")
     (run_in_classic if front_end else run_in_seven)(page, name)
     tabs_work(page)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 from playwright.sync_api import Locator, expect
@@ -12,6 +14,7 @@ from tests.browser.dashboard import MEMORY
 from tests.browser.jupyter_server import JupyterServer
 from tests.browser.notebook import Notebook, OpenNotebook
 from tests.real_traces import DATA
+from tests.support.fleet_dataset import fleet_dataset
 
 TRACE = DATA / "local_mlp_step1.pb"
 PICTURE = 'img[alt^="Activity of each lane"]'
@@ -101,6 +104,26 @@ def test_a_dashboard_is_there_with_its_tabs(notebook: OpenNotebook, lab: Lab, ju
     box = output.locator("iframe").bounding_box()
     assert box
     assert box["height"] == 740
+
+
+def test_a_comparison_and_a_fleet_are_there_with_their_tabs(
+    notebook: OpenNotebook, lab: Lab, jupyter: JupyterServer, tmp_path: Path
+) -> None:
+    calls = (f"comparison({str(TRACE)!r}, {str(TRACE)!r})", f"fleet({str(fleet_dataset(tmp_path).path)!r})")
+    book = notebook([f"import tfvis_nb as tv\ntv.show_{call}" for call in calls])
+    book.run_all()
+    for index in range(len(calls)):
+        expect(book.output(index).locator("iframe")).to_have_attribute("srcdoc", re.compile("tfvis-tabs"))
+    book.command("docmanager:save")
+    upper = opened_again(book, jupyter).frame_locator("iframe")
+    upper.get_by_role("tab", name="Ops").click()
+    expect(upper.get_by_role("table", name="Differences by op")).to_be_visible()
+    expect(upper.get_by_role("region", name="Timeline")).to_have_count(2)
+    lower = book.output(1).frame_locator("iframe")
+    expect(lower.get_by_role("slider")).to_have_attribute("aria-label", "Step time: 4 tasks, 24 steps")
+    expect(lower.get_by_role("table", name="Slowest steps")).to_be_visible()
+    expect(book.page.get_by_text(NOT_FOUND)).to_have_count(2)
+    lab.shown[-1].forget()
 
 
 @pytest.mark.thorough

@@ -16,7 +16,6 @@ from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
 from tfvis_nb.core.labels import one_line
 from tfvis_nb.core.options import check_title, only_known_options
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.composed import ComposedWidget
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.comparison import comparison_page, headline_html
@@ -197,19 +196,7 @@ class Comparison(HtmlExport, ComposedWidget):
         headline = f"\n{self.headline}" if self.headline else ""
         return f"<{type(self).__name__} {' / '.join(lines)}>{headline}"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        for timeline in (self.a, self.b):
-            timeline._show_as_before()
-        bundled: Any = super()._repr_mimebundle_(**kwargs)
-        after_cell(self.panels._start_first)
-        for timeline in (self.a, self.b):
-            timeline._send_details_soon()
-        after_cell(self.panels._start_later)
-        data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        return {**data, "text/html": self.a._store(self._still)}, metadata
-
     def _still(self) -> str:
-        """Return the HTML stored in the notebook file."""
         pictures = [static_html(timeline.trace, title=timeline._title) for timeline in (self.a, self.b)]
         return "\n".join([headline_html(self._headline), *pictures])
 

@@ -6,13 +6,12 @@ from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any
 
-import anywidget
 import traitlets
 
 from tfvis_nb.display import bokehjs
 from tfvis_nb.display import options as timeline_options
-from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
-from tfvis_nb.display.comm_thread import answer_on_own_thread, may_send_from_threads
+from tfvis_nb.display.comm_thread import may_send_from_threads
+from tfvis_nb.display.composed import PartOfWidget
 from tfvis_nb.display.refusals import refusal_of
 
 HEIGHT = 440
@@ -23,7 +22,7 @@ FIRST_S = 3.0
 """How long other tabs wait for the first one."""
 
 
-class ComputedTabs(anywidget.AnyWidget):
+class ComputedTabs(PartOfWidget):
     """Tabs whose contents are computed once the timeline of their `link` is drawn.
 
     `names` are the titles of all parts that tabs may have. The first is there from the start; those of
@@ -31,10 +30,6 @@ class ComputedTabs(anywidget.AnyWidget):
 
     `height` is in CSS pixels, 160 to 4000; also an attribute that can be set later.
     """
-
-    if bundle_path("tabs.js").is_file():
-        # A path instead of its text, so that anywidget can watch it (ANYWIDGET_HMR) and reload the view.
-        _esm = widget_bundle("tabs.js")
 
     height = timeline_options.Height(HEIGHT).tag(sync=True)
     _tabs: traitlets.List[Any] = traitlets.List().tag(sync=True)
@@ -55,8 +50,6 @@ class ComputedTabs(anywidget.AnyWidget):
         self._closing = threading.Event()
         self._wanted = threading.Event()
         self._first_made = threading.Event()
-        if not hasattr(type(self), "_esm"):
-            bundle("tabs.js")
         timeline_options.validate_option("height", height)
         self._starting = threading.Lock()
         self._computing = threading.Lock()
@@ -71,7 +64,6 @@ class ComputedTabs(anywidget.AnyWidget):
         self.add_traits(**{trait: traitlets.Unicode("").tag(sync=True) for trait in self._trait_of.values()})
         first = [[names[0], names[0], self._trait_of[names[0]]]]
         super().__init__(height=height, _tabs=first, _link=link, _bokeh=bokehjs.version())
-        answer_on_own_thread(self.comm)
         self.on_msg(self._answer)
 
     def _start(self) -> None:
@@ -192,7 +184,7 @@ class ComputedTabs(anywidget.AnyWidget):
     @property
     def _sender(self) -> Any:
         """The comm that sends what the tabs show."""
-        return self.comm
+        return None if self._whole is None else self._whole.comm
 
     def _show(self, title: str) -> None:
         """Compute and send a part, or the reason why it cannot be computed."""

@@ -7,7 +7,6 @@ from typing import Any
 import traitlets
 
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.composed import PartOfWidget
 from tfvis_nb.display.dashboard.computed_tabs import HEIGHT, PATIENCE_S, ComputedTabs
 from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.display.tabs import COMPARISON, TABS, parts, tab
@@ -17,7 +16,7 @@ EVENTS_PER_S = 100_000
 """A timeline is surely drawn after `PATIENCE_S`, plus a second for this many events."""
 
 
-class PanelsWidget(PartOfWidget, ComputedTabs):
+class PanelsWidget(ComputedTabs):
     """Charts and tables of a trace, optionally `against` another, in tabs that `link` with a timeline."""
 
     _what_if = traitlets.Dict(default_value=None, allow_none=True).tag(sync=True, kept=True)
@@ -32,10 +31,6 @@ class PanelsWidget(PartOfWidget, ComputedTabs):
         self._against = against
         self._predicting = threading.Lock()
         super().__init__(self._names(), link=link, height=height)
-
-    @property
-    def _sender(self) -> Any:
-        return None if self._whole is None else self._whole.comm
 
     def _names(self) -> list[str]:
         """Return the titles of all parts that tabs may have."""

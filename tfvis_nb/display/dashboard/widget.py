@@ -12,22 +12,17 @@ from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
 from tfvis_nb.core.labels import one_line
 from tfvis_nb.core.options import check_title, only_known_options
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.after_cell import after_cell
-from tfvis_nb.display.composed import ComposedWidget, PartOfWidget
+from tfvis_nb.display.composed import ComposedWidget
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.dashboard import dashboard_page
 from tfvis_nb.display.pages.page import anonymized_options, with_lanes_of
 from tfvis_nb.display.pages.static_html import overview_html, static_html
 from tfvis_nb.display.stored_output import KeptPage
 from tfvis_nb.display.tabs import parts, tab
-from tfvis_nb.display.timeline.linked import LinkedTimeline
-from tfvis_nb.display.timeline.widget import TimelineWidget, as_trace
+from tfvis_nb.display.timeline.linked import LinkedTimeline, OpenedTimeline
+from tfvis_nb.display.timeline.widget import as_trace
 
 _WITHOUT_TABS = "This notebook keeps the timeline without its tabs. Run the cell again to see them."
-
-
-class _Predicted(PartOfWidget, TimelineWidget):
-    """The timeline of a prediction, below the tabs."""
 
 
 class Dashboard(HtmlExport, ComposedWidget):
@@ -75,11 +70,10 @@ class Dashboard(HtmlExport, ComposedWidget):
         # The visible tab comes first, because computing others would delay it.
         self.timeline._before_details = self.panels._wait_for_first
         self.panels._opens = self._show_predicted
-        self.panels._finished = self.timeline._store_again
         super().__init__(
             {"timeline": self.timeline, "panels": self.panels},
             timelines=["timeline"],
-            later={"predicted": _Predicted},
+            opens=OpenedTimeline,
         )
 
     @property
@@ -125,8 +119,7 @@ class Dashboard(HtmlExport, ComposedWidget):
 
     def _show_predicted(self, predicted: Trace) -> None:
         """Show a predicted trace below the tabs, replacing the previous one."""
-        self._attach("predicted", _Predicted(predicted, title=self.timeline._title))
-        self._predicted += 1
+        self._open(OpenedTimeline(predicted, title=self.timeline._title))
 
     @overload
     def to_html(
@@ -166,25 +159,14 @@ class Dashboard(HtmlExport, ComposedWidget):
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {one_line(self.trace, self.timeline._title)}>"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        self.timeline._show_as_before()
-        bundled: Any = super()._repr_mimebundle_(**kwargs)
-        after_cell(self.panels._start_first)
-        self.timeline._send_details_soon()
-        after_cell(self.panels._start_later)
-        data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        return {**data, "text/html": self.timeline._store(self._still, self._page_to_keep)}, metadata
-
     def _page_to_keep(self) -> KeptPage:
-        """Return the page to store in the notebook file, with the computed tabs if it is small."""
-        page = self.timeline._small_page(self._html) if self.panels._is_complete else ""
-        if page:
-            return KeptPage(page, self.timeline.height + self.panels.height)
+        kept = super()._page_to_keep()
+        if kept.text:
+            return kept
         page, height, _ = self.timeline._page_to_keep()
         return KeptPage(page, height, _WITHOUT_TABS if page else "")
 
     def _still(self) -> str:
-        """Return the HTML stored in the notebook file."""
         below = overview_html(self.timeline._shown)
         return static_html(self.trace, title=self.timeline._title, below=below)
 

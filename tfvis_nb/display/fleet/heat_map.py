@@ -7,8 +7,7 @@ from typing import Any
 import traitlets
 
 from tfvis_nb.analysis.fleet.grid import DURATION
-from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
-from tfvis_nb.display.comm_thread import answer_on_own_thread
+from tfvis_nb.display.composed import PartOfWidget
 from tfvis_nb.display.fleet.cells import Cells
 from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.display.stored_output import StoredWidget
@@ -16,15 +15,12 @@ from tfvis_nb.display.stored_output import StoredWidget
 _HEIGHT = 480
 
 
-class HeatMapWidget(StoredWidget):
+class HeatMapWidget(PartOfWidget, StoredWidget):
     """Steps and tasks as coloured cells.
 
     `_opens` shows the timeline of a task and step, given their indexes in the grid, and returns a message;
     `_closes` removes it; `_compares` compares ops since a step, given its index. All are set by the fleet.
     """
-
-    if bundle_path("fleet.js").is_file():
-        _esm = widget_bundle("fleet.js")
 
     height = traitlets.Int(_HEIGHT)
     _grid = traitlets.Bytes().tag(sync=True, echo_update=False)
@@ -37,8 +33,6 @@ class HeatMapWidget(StoredWidget):
     _compares: Callable[[int], None]
 
     def __init__(self, cells: Cells, *, title: str, since: int) -> None:
-        if not hasattr(type(self), "_esm"):
-            bundle("fleet.js")
         self._cells = cells
         super().__init__(
             _grid=cells.packed(title),
@@ -46,7 +40,6 @@ class HeatMapWidget(StoredWidget):
             _since=since,
             _link=uuid.uuid4().hex,
         )
-        answer_on_own_thread(self.comm)
         self.on_msg(self._answer)
 
     def _answer(self, _: Any, content: Any, __: Any) -> None:

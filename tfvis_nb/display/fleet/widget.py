@@ -1,12 +1,12 @@
 """The dashboard of a fleet: slow steps and tasks of a dataset, since when, and why."""
 
-import threading
 import warnings
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Unpack, overload
 
-import ipywidgets
 import pandas as pd
 
 from tfvis_nb.analysis.fleet.outliers import fleet_outliers
@@ -17,13 +17,14 @@ from tfvis_nb.core.labels import printable
 from tfvis_nb.core.options import check_title, only_known_options
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.dataset import TraceDataset, open_traces
-from tfvis_nb.display.after_cell import after_cell
+from tfvis_nb.display.composed import ComposedWidget
 from tfvis_nb.display.dashboard.computed_tabs import ComputedTabs
 from tfvis_nb.display.fleet import tables
 from tfvis_nb.display.fleet.anonymized import shared_fleet
 from tfvis_nb.display.fleet.cells import LONGEST_NAME, Cells
 from tfvis_nb.display.fleet.heat_map import HeatMapWidget
 from tfvis_nb.display.pages.fleet import fleet_page, fleet_still
+from tfvis_nb.display.timeline.linked import OpenedTimeline
 from tfvis_nb.display.timeline.widget import TimelineWidget
 from tfvis_nb.texts import Text, text_of
 
@@ -64,7 +65,7 @@ class FleetTables(ComputedTabs):
         return tables.contents(title, self._cells, self._ops_of_steps, self._column)
 
 
-class Fleet(HtmlExport, ipywidgets.VBox):
+class Fleet(HtmlExport, ComposedWidget):
     """The steps and tasks of a dataset as a heat map, with tables of what stands out.
 
     A click on a cell, or Enter, shows its timeline below the heat map, read from the dataset.
@@ -84,13 +85,10 @@ class Fleet(HtmlExport, ipywidgets.VBox):
         The heat map.
     panels
         The tabs; ``panels.height`` is theirs in CSS pixels.
-    timeline
-        The `TimelineWidget` of the last opened cell; None if there is none.
     """
 
-    # `close` is also called for a widget that could not be created.
-    _parts: tuple[Any, ...] = ()
-    timeline: TimelineWidget | None = None
+    # Reading traces would keep the kernel busy.
+    _kept_options = MappingProxyType({"timelines": 0})
 
     @only_known_options
     def __init__(self, dataset: TraceDataset, *, since: Any = None, title: str | None = None) -> None:
@@ -98,17 +96,19 @@ class Fleet(HtmlExport, ipywidgets.VBox):
         self._dataset = dataset
         self._cells = Cells(dataset.steps)
         self._title = dataset.title if title is None else title
-        self._opening = threading.Lock()
         start = self._cells.place(since)
         self.map = HeatMapWidget(self._cells, title=self._summary(), since=start)
         self.panels = FleetTables(dataset, self._cells, start, link=self.map._link)
-        self.map._opens = self._open
-        self.map._closes = self._close_timeline
+        self.map._opens = self._open_cell
+        self.map._closes = partial(self._open, None)
         self.map._compares = self._compare
-        # A separate box, because views after a new child are recreated.
-        self._place = ipywidgets.VBox()
-        self._parts = (self.map, self._place, self.panels)
-        super().__init__(self._parts)
+        super().__init__({"map": self.map, "panels": self.panels}, opens=OpenedTimeline)
+
+    @property
+    def timeline(self) -> TimelineWidget | None:
+        """The timeline of the last opened cell; None if there is none."""
+        opened = self._parts.get("opened")
+        return opened if isinstance(opened, OpenedTimeline) else None
 
     @only_known_options
     def open_timeline(self, task: str, step: int, run: str | None = None) -> TimelineWidget:
@@ -129,8 +129,8 @@ class Fleet(HtmlExport, ipywidgets.VBox):
             If the dataset has no such step.
         """
         trace = self._dataset.trace(run, task, step)
-        shown = TimelineWidget(trace, title=self._cells.title(run, step, task))
-        self._show(shown)
+        shown = OpenedTimeline(trace, title=self._cells.title(run, step, task))
+        self._open(shown)
         return shown
 
     @only_known_options
@@ -138,24 +138,10 @@ class Fleet(HtmlExport, ipywidgets.VBox):
         """Return how much longer each op takes since a step; see `tfvis_nb.analysis.slower_ops`."""
         return slower_ops(self.panels._ops_of_steps(), self._cells.step(self._cells.place(since)))
 
-    def _open(self, task: int, column: int) -> str:
+    def _open_cell(self, task: int, column: int) -> str:
         run, step = self._cells.step(column)
         self.open_timeline(self._cells.grid.tasks[task], step, run)
         return Text("fleet_opened")
-
-    def _close_timeline(self) -> None:
-        self._show(None)
-
-    def _show(self, timeline: TimelineWidget | None) -> None:
-        """Show a timeline, replacing the previous one."""
-        # One at a time, because clicks may be faster than reading traces.
-        with self._opening:
-            before, self.timeline = self.timeline, timeline
-            self._place.children = () if timeline is None else (timeline,)
-            if before is not None:
-                before.close()
-        if self.comm is None and timeline is not None:
-            timeline.close()  # the fleet was closed while its trace was read
 
     def _compare(self, column: int) -> None:
         self.map.set_trait("_since", column)
@@ -236,23 +222,8 @@ class Fleet(HtmlExport, ipywidgets.VBox):
                 continue
             yield self._cells.number(run, step, task), trace, title
 
-    def close(self) -> None:
-        """Remove the fleet from the notebook and free its memory."""
-        # The box goes first, because it would look for its removed children.
-        super().close()
-        for part in (*self._parts, self.timeline):
-            if part is not None:
-                part.close()
-
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self._summary()}>"
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundled: Any = super()._repr_mimebundle_(**kwargs)
-        after_cell(self.panels._start_first)
-        after_cell(self.panels._start_later)
-        data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        return {**data, "text/html": self.map._store(self._still)}, metadata
 
     def _still(self) -> str:
         return fleet_still(self._summary(), [self.panels.tab(tables.OUTLIERS)])

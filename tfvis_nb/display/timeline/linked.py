@@ -21,6 +21,10 @@ class Tabs(Protocol):
         """Show what the tabs of another run of the same cell show."""
 
 
+class OpenedTimeline(PartOfWidget, TimelineWidget):
+    """A timeline that is opened in a dashboard or a fleet."""
+
+
 class LinkedTimeline(PartOfWidget, TimelineWidget):
     """A timeline with its own link, exported as the page of the widget it is part of.
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import Any, Unpack, overload
 
@@ -302,19 +303,13 @@ class TimelineWidget(TrackedTimeline, PictureExport):
         return {**data, "text/html": kept}, metadata
 
     def _page_to_keep(self) -> KeptPage:
-        """Return the page to store in the notebook file."""
-        return KeptPage(self._small_page(partial(TimelineWidget._html, self)), self.height)
-
-    def _small_page(self, write: Callable[..., str]) -> str:
-        """Return the page that `write` writes, or an empty text if it is too large to be kept."""
+        """Return the page to store in the notebook file, if it is small or `keep`."""
+        page = ""
         # Closed widgets have no drawing.
-        if not self._drawn or (self._delivery.rest and not self._keep):
-            return ""
-        try:
-            page = write(None, max_bytes=None if self._keep else KEPT_BYTES)
-        except PageTooLargeError:
-            return ""
-        return page if self._keep or len(page) <= KEPT_BYTES else ""
+        if self._drawn and (self._keep or not self._delivery.rest):
+            with suppress(PageTooLargeError):
+                page = TimelineWidget._html(self, None, max_bytes=None if self._keep else KEPT_BYTES)
+        return KeptPage(page if self._keep or len(page) <= KEPT_BYTES else "", self.height)
 
 
 @overload
