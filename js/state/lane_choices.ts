@@ -1,7 +1,10 @@
 /** The user's choices about lanes: folded groups and lanes, hidden and pinned ones, by their keys. */
 
 import { type Arrangement, type LaneItem, ROW_HEIGHT } from "../model/lanes/layout";
-import type { BarsItem } from "../model/lanes/tracks";
+import { type BarsItem, TRACK_HEIGHT } from "../model/lanes/tracks";
+
+/** Higher curves of memory and counters tell no more. */
+const MOST_CURVE_HEIGHT = 3 * TRACK_HEIGHT;
 
 export class LaneChoices {
   readonly collapsed = new Set<string>();
@@ -9,6 +12,8 @@ export class LaneChoices {
   readonly folded = new Map<string, boolean>();
   /** Lanes that would begin folded and have room for all of their rows. */
   readonly unfolded = new Set<string>();
+  /** Height of memory and counters (CSS px). */
+  curveHeight = TRACK_HEIGHT;
   readonly hidden = new Set<string>();
   /** In the order in which they were pinned. */
   pinned: readonly string[] = [];
@@ -70,6 +75,15 @@ export class LaneChoices {
       this.unfolded.add(key);
     }
     if (this.unfolded.size > 0) this.changed();
+  }
+
+  /** Give memory and counters the height that lanes leave. */
+  growCurves({ items, height: used }: Arrangement, height: number): void {
+    const curves = items.filter(({ type }) => type === "memory" || type === "counter").length;
+    const grown = Math.floor(this.curveHeight + (height - used) / (curves || 1));
+    if (curves === 0 || grown <= this.curveHeight) return;
+    this.curveHeight = Math.min(grown, MOST_CURVE_HEIGHT);
+    this.changed();
   }
 
   /** Fold every lane to one row; where all are, unfold them. */

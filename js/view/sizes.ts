@@ -167,6 +167,9 @@ export function followSize(
 ): void {
   let isNarrow = false;
   let isClosed = false;
+  // Where tabs or another timeline follow, they take the height that lanes leave; so do the cells of a notebook.
+  if (!(HAS_PANELS && store.host.link) && !root.dataset.grows)
+    store.on(["details"], () => store.lanes.growCurves(store.arrangement, store.height));
   const observer = new ResizeObserver(() => {
     // This also sets the first size: a restored or hidden output has no size at mount.
     const wasNarrow = isNarrow;

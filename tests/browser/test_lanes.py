@@ -75,6 +75,19 @@ def late_worker() -> Trace:
     return Trace(events.build(columns))
 
 
+@pytest.mark.parametrize(
+    ("file", "height", "curve"), [("gpu_tf221_mlp.pb.xz", 1000, 114), ("gpu_tf221_dist.pb.xz", 600, 38)]
+)
+def test_memory_takes_the_height_that_lanes_leave(
+    exported: OpenExported, tmp_path: Path, file: str, height: int, curve: int
+) -> None:
+    timeline = exported(real_trace(DATA / file).to_html(tmp_path / "page.html"))
+    timeline.page.set_viewport_size({"width": 1280, "height": height})
+    timeline.page.reload()
+    label = timeline.wait().root.locator(".label", has_text="GPU_0_bfc").first
+    expect(label).to_have_css("height", f"{curve}px")
+
+
 def test_the_late_task_is_in_sight(exported: OpenExported, page: Page, tmp_path: Path) -> None:
     page.set_viewport_size({"width": 1280, "height": 400})
     trace = late_worker()

@@ -7,7 +7,8 @@ import type { OwnBars } from "../wire/own_tracks";
 import { matchesLane } from "./labels";
 import type { TensorRows } from "./tensor_rows";
 
-const TRACK_HEIGHT = 38;
+/** The least height of memory and counters. */
+export const TRACK_HEIGHT = 38;
 const LOW_TRACK_HEIGHT = 24;
 /** An allocator with a smaller part of the highest peak gets a low lane. */
 const LOW_MEMORY_SHARE = 0.02;
@@ -62,6 +63,8 @@ export type AnyTrackItem = MemoryItem | TensorsItem | CounterItem | BarsItem;
 export interface TrackOptions {
   /** Memory of allocators, below the lanes of their devices. */
   tracks: readonly Track[];
+  /** The height of memory and counters. */
+  curveHeight?: number;
   /** The bars of its buffers; null if hidden. */
   tensors: (track: Track) => TensorRows | null;
   /** Counters, below the memory. */
@@ -83,7 +86,7 @@ export interface PlacedTracks {
 
 /** The tracks that are not hidden and fit the words of the lanes' filter. */
 export function shownTracks(
-  { tracks, tensors, counters, bars = [], foldedBars }: TrackOptions,
+  { tracks, curveHeight = TRACK_HEIGHT, tensors, counters, bars = [], foldedBars }: TrackOptions,
   hidden: ReadonlySet<string>,
   words: readonly string[],
 ): PlacedTracks[] {
@@ -95,7 +98,7 @@ export function shownTracks(
     const key = (type: "memory" | "tensors") => trackKey(type, track, track.allocator);
     const shown = (type: "memory" | "tensors") => isShown(key(type), track, `${track.allocator} ${type}`);
     const items: AnyTrackItem[] = [];
-    const height = isLow ? LOW_TRACK_HEIGHT : TRACK_HEIGHT;
+    const height = isLow ? LOW_TRACK_HEIGHT : curveHeight;
     const place = { track, context: "", y: 0 };
     if (!track.estimated && shown("memory"))
       items.push({ type: "memory", key: key("memory"), height, ...place });
@@ -108,7 +111,7 @@ export function shownTracks(
   });
   const counting = counters.map((track) => {
     const key = trackKey("counter", track, `${track.counter}\0${track.series}`);
-    const item: CounterItem = { type: "counter", key, track, context: "", y: 0, height: TRACK_HEIGHT };
+    const item: CounterItem = { type: "counter", key, track, context: "", y: 0, height: curveHeight };
     const items = isShown(key, track, `${counterName(track)} counter`) ? [item] : [];
     return { task: track.task, device: track.device, own: track.own, items };
   });
