@@ -1,14 +1,15 @@
 /** The pointer over the lanes: hover, click, double click, and the three drags. */
 
 import { itemAt } from "../model/lanes/layout";
+import { barTop } from "../model/lanes/tracks";
 import { hitRow } from "../model/paint/raster";
-import type { Selection } from "../model/types";
+import type { Row, Selection } from "../model/types";
 import { pan, timeAt, type Viewport } from "../model/viewport";
+import type { OwnBars } from "../model/wire/own_tracks";
 import { rangeOf, selectBar } from "../state/own_tracks";
 import type { Store } from "../state/store";
-import { endOf } from "../state/tensors";
+import { endOf, type Tensor } from "../state/tensors";
 import type { Actions } from "./actions";
-import { barAt, selectMaker, tensorAt } from "./tensor_pointer";
 
 /** A drag starts after this many pixels; below that it is a click. */
 const CLICK_SLOP_PX = 4;
@@ -234,4 +235,38 @@ export class Pointer {
     const start = store.drawn.start[hit.id];
     return { start, end: Math.max(store.end(hit.id), start + 10) };
   }
+}
+
+/** The buffer at a position in the lanes (CSS px), and how many share its pixel; null without one. */
+function tensorAt(store: Store, x: number, y: number): (Tensor & { count: number }) | null {
+  const item = itemAt(store.arrangement, y + store.scroll)?.item;
+  if (item?.type !== "tensors") return null;
+  const inside = y + store.scroll - item.y;
+  const under = item.tensors.rows.find(({ top, height }) => top <= inside && inside < top + height);
+  const hit = under && hitIn(store, under.row, x);
+  return hit ? { track: item.track, at: hit.id, count: hit.count } : null;
+}
+
+/** The same of a bar of an own track. */
+function barAt(store: Store, x: number, y: number): { track: OwnBars; at: number; count: number } | null {
+  const item = itemAt(store.arrangement, y + store.scroll)?.item;
+  if (item?.type !== "bars") return null;
+  const inside = y + store.scroll - item.y;
+  const under = item.rows.findLast((_, row) => barTop(row) <= inside);
+  const hit = under && hitIn(store, under, x);
+  return hit ? { track: item.track, at: hit.id, count: hit.count } : null;
+}
+
+function hitIn(store: Store, row: Row, x: number): { id: number; count: number } | null {
+  const nsPerPixel = (store.viewport.end - store.viewport.start) / store.width;
+  return hitRow(row, store.derived.levels(row), timeAt(store.viewport, x, store.width), nsPerPixel, 3);
+}
+
+/** Select the op that allocated a buffer; false if it is not in the trace. */
+function selectMaker(store: Store, { track, at }: Tensor): boolean {
+  if (!track.events[at]) return false;
+  store.select(null);
+  store.setPanel({ panelOpen: true });
+  store.selectInRun({ events: [track.events[at] - 1] });
+  return true;
 }

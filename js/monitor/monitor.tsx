@@ -1,19 +1,20 @@
 /** The whole monitor: tables, details, and below them the timelines that have been opened. */
 
+import { useLayoutEffect, useReducer } from "preact/hooks";
 import { isolated } from "../model/format/bidi";
+import { formatBytes, formatCount, formatDuration } from "../model/format/units";
 import { Message } from "../ui/message";
-import { Banners } from "./banner";
+import { ScopedText } from "../ui/scoped_text";
 import { Header } from "./header";
 import type { MonitorState } from "./host";
 import { OpenedTrace } from "./opened_trace";
-import { nothing } from "./recording";
-import { SessionDetails } from "./session_details";
+import { capital, nothing, pendingText, recording, refusal } from "./recording";
+import { ago, fullMoment, moment } from "./relative_time";
+import { isCostly, parseRule, type Rule, ruleName } from "./rules";
 import { SignatureDetails } from "./signature_details";
 import { SignatureTable } from "./signature_table";
-import { StatusLine } from "./status_line";
 import type { MonitorStore } from "./store";
 import { TraceTable } from "./trace_table";
-import { useMonitor } from "./use_monitor";
 
 export interface Sizes {
   /**
@@ -115,4 +116,194 @@ function Body({ store, state }: { store: MonitorStore; state: MonitorState }) {
       )}
     </div>
   );
+}
+
+function useMonitor(store: MonitorStore): void {
+  const [, redraw] = useReducer((count: number) => count + 1, 0);
+  useLayoutEffect(() => {
+    const changed = () => redraw(undefined);
+    const stop = store.on(changed);
+    const timer = setInterval(() => {
+      if (document.visibilityState === "visible") changed();
+    }, 1000);
+    changed();
+    return () => {
+      stop();
+      clearInterval(timer);
+    };
+  }, [store]);
+}
+
+function StatusLine({ store }: { store: MonitorStore }) {
+  const { notice, failure } = store;
+  const trace = notice?.trace;
+  return (
+    <div class="status">
+      {failure ? (
+        <span class="failed" role="alert">
+          {failure}
+        </span>
+      ) : (
+        <span class="notice" role="status">
+          {store.isWaiting
+            ? store.host.patience
+            : notice &&
+              `${notice.text}${trace ? `: ${isolated(trace.label)}, run ${formatCount(trace.run)}, ${formatDuration(trace.duration_ns)}` : ""}`}
+        </span>
+      )}
+      {trace && !failure && !store.isWaiting && (
+        <button type="button" class="open" onClick={() => store.open(trace)}>
+          Open
+        </button>
+      )}
+      <span class="hints">
+        <kbd>↑</kbd> <kbd>↓</kbd> rows · <kbd>Enter</kbd> opens · <kbd>/</kbd> filters
+      </span>
+    </div>
+  );
+}
+
+function Banners({ store, state }: { store: MonitorStore; state: MonitorState | null }) {
+  const trouble = store.host.trouble();
+  return (
+    <>
+      {trouble && (
+        <p class="banner" data-kind="alert" role="alert">
+          {trouble}
+        </p>
+      )}
+      {state?.problem && (
+        <p class="banner" data-kind="alert" role="alert">
+          {capital(state.problem)}
+        </p>
+      )}
+      {state && <Ordered store={store} state={state} />}
+    </>
+  );
+}
+
+function Ordered({ store, state }: { store: MonitorStore; state: MonitorState }) {
+  const rule = parseRule(state.rule);
+  const isAsked = state.requested > 0 && store.isLongAsked;
+  if (rule.kind === "none" && !isAsked) return null;
+  const isSlow = isCostly(rule) && store.isRunning;
+  return (
+    <div class="banner" data-kind={isSlow ? "alert" : "note"} role="status">
+      <span>
+        {rule.kind === "none" ? (
+          pendingText(state.requested, store.isRunning)
+        ) : (
+          <RuleText rule={rule} isRunning={store.isRunning} />
+        )}
+      </span>
+      <button
+        type="button"
+        title="Cancels all requests and rules"
+        disabled={!state.controllable || store.isPending("rule null")}
+        onClick={() => store.order("rule null", { do: "stop_tracing", signature: null })}
+      >
+        {rule.kind === "none" ? "Cancel" : "Stop"}
+      </button>
+    </div>
+  );
+}
+
+function RuleText({ rule, isRunning }: { rule: Rule; isRunning: boolean }) {
+  const name = ruleName(rule);
+  const isMany = rule.kind === "slower";
+  const ofEach = rule.kind === "every" && rule.value > 1 ? ", of each signature" : "";
+  const isSlow = isCostly(rule);
+  if (isRunning)
+    return (
+      <>
+        <b>{capital(name)}</b> {isMany ? "are kept as traces" : "is kept as a trace"}
+        {ofEach}.{isSlow && " Each run is as slow as TensorFlow's tracing makes it."}
+      </>
+    );
+  return (
+    <>
+      A rule waits for the next job: <b>{name}</b> will be kept as {isMany ? "traces" : "a trace"}
+      {ofEach}.{isSlow && " Each run will be as slow as TensorFlow's tracing makes it."}
+    </>
+  );
+}
+
+/** A job that is started again and again leaves many behind. */
+const MAX_LISTED = 50;
+
+function SessionDetails({ store, state }: { store: MonitorStore; state: MonitorState }) {
+  const now = store.now();
+  const facts: [string, string][] = [
+    ["File", state.path],
+    ["State", recording(state).text],
+    ...(state.waiting ? [] : counts(state)),
+  ];
+  const cannot = refusal(state);
+  const newest = state.processes.toReversed().slice(0, MAX_LISTED);
+  return (
+    <>
+      <header>
+        <h2>Session</h2>
+        <button
+          type="button"
+          class="close"
+          aria-label="Close the details"
+          onClick={() => store.closeDetails()}
+        >
+          ×
+        </button>
+      </header>
+      <dl>
+        {facts.map(([term, value]) => (
+          <>
+            <dt>{term}</dt>
+            <dd>
+              <ScopedText text={value} />
+            </dd>
+          </>
+        ))}
+      </dl>
+      {newest.length > 0 && (
+        <>
+          <h3>
+            Recordings <span>{formatCount(state.processes.length)}</span>
+          </h3>
+          <ul class="processes">
+            {newest.map((row) => (
+              <li key={row.process} data-running={row.end_ms === null || undefined}>
+                <b>
+                  {row.process} · {isolated(row.host)}
+                </b>
+                <span>pid {row.pid}</span>
+                <small title={fullMoment(row.start_ms)}>
+                  {row.end_ms === null
+                    ? `since ${moment(row.start_ms, now)}`
+                    : `${moment(row.start_ms, now)}, ended ${ago(row.end_ms, now)}`}
+                </small>
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+      {!state.waiting && cannot && <p class="note">{cannot}.</p>}
+    </>
+  );
+}
+
+function counts(state: MonitorState): [string, string][] {
+  return [
+    ["Signatures", formatCount(state.signatures_total)],
+    ["Runs", formatCount(state.runs_total)],
+    ["Total", formatDuration(state.total_ns)],
+    ["Traces", tracesText(state)],
+  ];
+}
+
+/** Their number, and the bytes of the listed ones. */
+function tracesText({ traces, traces_total }: MonitorState): string {
+  const count = formatCount(traces_total);
+  if (traces.length === 0) return count;
+  const bytes = formatBytes(traces.reduce((sum, row) => sum + row.bytes, 0));
+  const newest = traces.length < traces_total ? `the newest ${formatCount(traces.length)} take ` : "";
+  return `${count} · ${newest}${bytes}`;
 }

@@ -2,13 +2,13 @@
 
 import { render } from "preact";
 import { askToStay } from "../host/notes";
+import type { Lost } from "../ui/kept_focus";
 import { isShortcut, ownKeys } from "../ui/own_keys";
 import { bindSize } from "../ui/resize_handle";
 import { styledShadow } from "../ui/styled_shadow";
 import { detectTheme, watchTheme } from "../ui/theme";
 import { focusRow } from "./focus_row";
 import type { MonitorHost } from "./host";
-import { besideLost } from "./keep_focus";
 import { Monitor } from "./monitor";
 import { MonitorStore } from "./store";
 import { STYLES } from "./styles";
@@ -93,4 +93,34 @@ function watchSize(root: HTMLElement, store: MonitorStore, signal: AbortSignal):
   });
   observer.observe(root);
   signal.addEventListener("abort", () => observer.disconnect());
+}
+
+const CONTROLS = "button:enabled, input:enabled, [tabindex]";
+
+/** Moves the focus to the control of `root` in the place of one that can no longer have it. */
+function besideLost(root: HTMLElement): Lost {
+  /** What contains the control that has the focus, inside out, and its place among the controls there. */
+  let around: [box: Element, place: number][] = [];
+  return {
+    gained(target) {
+      around = [];
+      for (let box = target.parentElement; box && box !== root.parentElement; box = box.parentElement) {
+        around.push([box, controls(box).indexOf(target)]);
+      }
+    },
+    instead() {
+      for (const [box, place] of around) {
+        const inside = box.isConnected ? controls(box) : [];
+        if (inside.length === 0) continue;
+        inside[Math.min(Math.max(place, 0), inside.length - 1)]!.focus();
+        return;
+      }
+    },
+  };
+}
+
+function controls(box: Element): HTMLElement[] {
+  return [...box.querySelectorAll<HTMLElement>(CONTROLS)].filter(
+    (each) => each.tabIndex >= 0 && each.checkVisibility(),
+  );
 }

@@ -2,15 +2,15 @@
 
 import { formatCount, formatDuration, formatPercent } from "../model/format/units";
 import { focusRow } from "./focus_row";
-import type { MonitorState, SignatureRow } from "./host";
+import type { MonitorState, SignatureRow, TraceRow } from "./host";
 import { pendingText, refusal } from "./recording";
 import { ago, fullMoment } from "./relative_time";
 import { RuleForm } from "./rule_form";
 import { parseRule, ruleName } from "./rules";
-import { RunTimesChart } from "./run_times_chart";
+import { runTimesChart } from "./run_times";
 import { shareOf } from "./sorting";
 import type { MonitorStore } from "./store";
-import { LONGEST, MEAN, RATIO, SLOWS, signatureRatioText } from "./tracing_cost";
+import { comparedText, LONGEST, MEAN, RATIO, SLOWS, signatureRatioText } from "./tracing_cost";
 
 interface SignatureDetailsProps {
   store: MonitorStore;
@@ -155,4 +155,51 @@ function Names({ title, names }: { title: string; names: string[] }) {
       </ul>
     </>
   );
+}
+
+/** Least width of a mean, which may cover a very short time. */
+const LEAST_SHARE = 0.012;
+
+function RunTimesChart({ store, signature }: { store: MonitorStore; signature: number }) {
+  const traces = store.state?.traces.filter((row) => row.signature === signature) ?? [];
+  const chart = runTimesChart(store.runTimes.of(signature), traces);
+  if (!chart) return null;
+  const now = store.now();
+  const percent = (share: number) => `${100 * share}%`;
+  return (
+    <>
+      <h3>Run times</h3>
+      <div
+        class="run-times"
+        role="img"
+        aria-label={`Run times up to ${formatDuration(chart.most)}, ${formatCount(traces.length)} of traced runs`}
+      >
+        {chart.means.map(({ from, to, y }) => (
+          <i
+            key={from}
+            style={{
+              left: percent(from),
+              width: percent(Math.max(to - from, LEAST_SHARE)),
+              bottom: percent(y),
+            }}
+          />
+        ))}
+        {chart.traced.map(({ x, y, row }) => (
+          <b key={row.trace} title={traceTitle(row)} style={{ left: percent(x), bottom: percent(y) }} />
+        ))}
+        <small class="most">{formatDuration(chart.most)}</small>
+      </div>
+      <p class="run-times-axis">
+        <span>{ago(chart.from, now)}</span>
+        <span title={`Means are of untraced runs. ${SLOWS}`}>
+          <i /> mean <b /> traced
+        </span>
+        <span>{ago(chart.to, now)}</span>
+      </p>
+    </>
+  );
+}
+
+function traceTitle(row: TraceRow): string {
+  return `Traced run ${formatCount(row.run)}: ${formatDuration(row.duration_ns)}, ${comparedText(row)}`;
 }

@@ -5,7 +5,6 @@ import { isolated } from "../model/format/bidi";
 import { formatCount, formatDuration, formatPercent } from "../model/format/units";
 import { moveAmongRows } from "../ui/row_keys";
 import { type ColumnHead, Table } from "../ui/table";
-import { filterSignatures } from "./filter";
 import type { MonitorState, SignatureRow } from "./host";
 import { pendingText } from "./recording";
 import { ago, fullMoment } from "./relative_time";
@@ -197,4 +196,14 @@ function TraceNext({ store, row, tabIndex }: { store: MonitorStore; row: Signatu
       Trace next
     </button>
   );
+}
+
+/** The signatures in whose label, kind or names all words of `text` are found, in either case. */
+export function filterSignatures(rows: readonly SignatureRow[], text: string): SignatureRow[] {
+  const words = text.toLowerCase().split(/\s+/).filter(Boolean);
+  if (words.length === 0) return [...rows];
+  return rows.filter((row) => {
+    const all = [row.label, row.kind, ...row.fetches, ...row.targets, ...row.feeds].join("\n").toLowerCase();
+    return words.every((word) => all.includes(word));
+  });
 }

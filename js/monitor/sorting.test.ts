@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Order } from "../ui/sort";
-import { filterSignatures } from "./filter";
+import { filterSignatures } from "./signature_table";
 import * as sorting from "./sorting";
 import { signature, trace } from "./testing/fixtures";
 

@@ -8,7 +8,6 @@ import { bindSize } from "../ui/resize_handle";
 import { framed } from "../ui/shadow_frame";
 import { bindTips } from "../ui/tooltips";
 import type { PanelsHost } from "./host";
-import { rowHighlighter } from "./row_highlight";
 import { STYLES } from "./styles";
 import { Panels, type Shown } from "./tabs";
 
@@ -90,4 +89,27 @@ function bindHeight(root: HTMLElement, height: Height, signal: AbortSignal): voi
     { axis: "y", direction: 1, least: 160, most: () => 4000, read: () => root.clientHeight, write },
     signal,
   );
+}
+
+/** Highlights only the elements of `root` whose data-light is one of these names. */
+function highlight(root: HTMLElement, names: readonly (string | null | undefined)[]): void {
+  for (const row of root.querySelectorAll("[data-lit]")) row.removeAttribute("data-lit");
+  const [name, op] = names.map((each) => each && CSS.escape(each));
+  // A named event is more specific than one of the same type.
+  const rows = name ? root.querySelectorAll(`[data-light="${name}"]`) : [];
+  for (const row of rows.length || !op ? rows : root.querySelectorAll(`[data-light="${op}"]`))
+    row.setAttribute("data-lit", "");
+}
+
+/**
+ * Highlights rows of `root` on messages from the link. It does not redraw: a pointer passes many events a
+ * second.
+ */
+function rowHighlighter(root: HTMLElement): (message: LinkMessage) => void {
+  let selected: (string | undefined)[] = [];
+  return (message) => {
+    if (message.kind === "select") selected = [message.name, message.op];
+    if (message.kind === "hover" && message.name) highlight(root, [message.name, message.op]);
+    else if (message.kind === "hover" || message.kind === "select") highlight(root, selected);
+  };
 }

@@ -1,23 +1,24 @@
 /** A block with a table of figures: each column with its definition, rows that are found in the timeline. */
 
 import type { ComponentChildren } from "preact";
-import { useMemo, useState } from "preact/hooks";
-import type { LinkMessage, RangeFigures } from "../host/channel";
+import { useEffect, useMemo, useState } from "preact/hooks";
+import type { LinkMessage, RangeFigures, RangeRow } from "../host/channel";
 import { formatCell } from "../model/format/column_units";
 import { markdownText } from "../model/format/table_text";
-import { scopesToTell } from "../model/lanes/event_text";
+import { formatCount, formatDuration } from "../model/format/units";
+import { scopesToTell, shortName } from "../model/lanes/event_text";
+import { NO_NAME, UNKNOWN_OP } from "../model/lanes/labels";
+import { activityColour } from "../model/paint/palette";
 import { BlockHead, CannotSay } from "../ui/block_head";
 import { CopyTable } from "../ui/copy_table";
 import { moveAmongRows } from "../ui/row_keys";
 import { type Order, presentOrder, sortRows } from "../ui/sort";
 import { Table } from "../ui/table";
 import { useUniqueId } from "../ui/unique_id";
-import type { Cell, TableBlock } from "./blocks";
-import { largest } from "./change_bar";
+import type { Cell, TableBlock, TableColumn } from "./blocks";
+import { ChangeBar, largest } from "./change_bar";
 import { Histogram } from "./histogram";
-import { useRange } from "./in_range";
 import { isText, isWide, rowsNote, rowsOfStep, stepText } from "./layout";
-import { Figure, Long, titleOf } from "./table_cell";
 
 const DURATIONS = { column: "durations", title: "Durations", class: "text", isFixed: true } as const;
 
@@ -205,3 +206,120 @@ function Hinted({
     </>
   );
 }
+
+/** A long name is cut in its cell. */
+function titleOf(cell: Cell): string | undefined {
+  return typeof cell === "string" && cell.length > 20 ? cell : undefined;
+}
+
+/** A figure next to a bar that is long enough to be compared with others. */
+function Long(props: { part: number; colour: string | undefined; children: ComponentChildren }) {
+  const { part, colour, children } = props;
+  const background =
+    colour && `light-dark(${activityColour(colour, "light")}, ${activityColour(colour, "dark")})`;
+  return (
+    <span class="long">
+      <i aria-hidden="true">
+        <b style={{ width: `${100 * part}%`, background }} />
+      </i>
+      <span>{children}</span>
+    </span>
+  );
+}
+
+interface FigureProps {
+  cell: Cell;
+  column: TableColumn;
+  /** The largest change of the column. */
+  most: number;
+  /** How many scopes of a name are shown. */
+  scopes: number;
+  /** Whether a share has no bar of its own, as another column has. */
+  isPlain: boolean;
+}
+
+function Figure({ cell, column, most, scopes, isPlain }: FigureProps) {
+  const text =
+    formatCell(cell, column.unit) ||
+    (column.name === "op" ? UNKNOWN_OP : column.unit === "name" ? NO_NAME : "");
+  if (column.unit === "name")
+    return (
+      <span class="name" title={titleOf(cell)}>
+        {shortName(text, scopes)}
+      </span>
+    );
+  if (column.unit === "change" && typeof cell === "number")
+    return <ChangeBar change={cell} most={most} text={text} />;
+  if (isPlain || column.unit !== "share" || typeof cell !== "number") return <>{text}</>;
+  return (
+    <>
+      <i class="bar" aria-hidden="true">
+        <b style={{ width: `${Math.min(Math.max(cell, 0), 1) * 100}%` }} />
+      </i>
+      <span class="percent">{text}</span>
+    </>
+  );
+}
+
+const MAX_ROWS = 200;
+const PAUSE_MS = 150;
+
+/** The table of the range, if one is selected and its figures are known. */
+function useRange(block: TableBlock, inRange: RangeFigures | null): TableBlock {
+  const by = block.range;
+  const [found, setFound] = useState<{ inRange: RangeFigures; rows: RangeRow[] } | null>(null);
+  useEffect(() => {
+    if (!inRange || !by || by === "events" || block.cannot_say) return;
+    let isAwaited = true;
+    // A range that is being dragged is summed up once it rests.
+    const timer = setTimeout(async () => {
+      const rows = await inRange.rows(by);
+      if (isAwaited && rows) setFound({ inRange, rows });
+    }, PAUSE_MS);
+    return () => {
+      isAwaited = false;
+      clearTimeout(timer);
+    };
+  }, [inRange, block]);
+  if (!inRange || !by) return block;
+  if (by === "events") return ofEvents(block, inRange);
+  return found?.inRange === inRange ? ofRows(block, inRange, found.rows) : block;
+}
+
+function ofRows(block: TableBlock, { length }: RangeFigures, found: RangeRow[]): TableBlock {
+  const { histograms: _, ...rest } = block;
+  const most = found.slice(0, MAX_ROWS);
+  const known = (name: string) => most.some(({ cells }) => cells[name] !== undefined);
+  const columns = block.columns.filter(({ name }) => !most.length || known(name));
+  const index = (at: number | null) => (at === null ? null : columns.indexOf(block.columns[at]));
+  const cut =
+    most.length < found.length ? ` The first ${MAX_ROWS} of ${formatCount(found.length)} rows.` : "";
+  return {
+    ...rest,
+    columns,
+    rows: most.map(({ cells }) => columns.map(({ name }) => cells[name] ?? null)),
+    zoom: most.map(({ event }) => ({ events: [event] })),
+    light: index(block.light),
+    bar: index(block.bar),
+    colours: most.map(({ colour }) => colour),
+    hints: [],
+    note: `${coverText(length)}${cut}`,
+    absent: [],
+  };
+}
+
+/** The rows of the range's events, of the rows that are here. */
+function ofEvents(block: TableBlock, { length, events }: RangeFigures): TableBlock {
+  if (!events) return block;
+  const among = new Set(Array.from(events));
+  const kept = [...block.rows.keys()].filter((at) => block.zoom[at]?.events?.some((id) => among.has(id)));
+  return {
+    ...block,
+    rows: kept.map((at) => block.rows[at]),
+    zoom: kept.map((at) => block.zoom[at]),
+    note: `${coverText(length)} ${block.note}`,
+  };
+}
+
+const coverText = (length: number) =>
+  `Covers the selected range of ${formatDuration(length)}; durations are whole.`;

@@ -2,7 +2,25 @@
 
 import type { Moment, Track } from "../model/wire/memory";
 import type { OwnBar } from "../model/wire/own_tracks";
-import { StatusMessages } from "./status_messages";
+import type { Notice } from "./kernel_queries";
+import { Topics } from "./topics";
+
+class StatusMessages extends Topics {
+  /** What went wrong last. */
+  failure: string | null = null;
+  /** The current activity. */
+  notice: Notice | null = null;
+
+  fail(message: string | null): void {
+    this.failure = message;
+    this.emit("panel");
+  }
+
+  setNotice(notice: Notice | null): void {
+    this.notice = notice;
+    this.emit("notice");
+  }
+}
 
 export interface Hover {
   id: number;

@@ -1,6 +1,6 @@
 /** A trace too large for the browser: its outline, the part in view in detail, and requests to the kernel. */
 
-import type { Answer } from "../host/host";
+import type { Answer, Question } from "../host/host";
 import { firstAtLeast } from "../model/lod/bisect";
 import { exactEntries, type SameName, SparseDetails, type WholeNumbers } from "../model/lod/exact_events";
 import { entryOfEvent, eventAt } from "../model/lod/merged";
@@ -15,9 +15,7 @@ import { type DetailsView, readDetails } from "../model/wire/details";
 import { type Entries, readEntries } from "../model/wire/entries";
 import { readTracks } from "../model/wire/memory";
 import { readDrawn } from "../model/wire/read_drawn";
-import type { KernelQueries } from "./kernel_queries";
-import { KernelRequests } from "./kernel_requests";
-import { type KernelSearch, NOTHING } from "./kernel_search";
+import type { KernelQueries, Notice } from "./kernel_queries";
 import { lanesSeen } from "./many_lanes";
 import type { Navigation } from "./navigation";
 import type { Store } from "./store";
@@ -248,3 +246,69 @@ export class LargeTrace implements KernelQueries {
     if (isUnknown) this.navigation.revealSelection();
   }
 }
+
+/** A kernel that has not answered by then is doing something else. */
+const PATIENCE_MS = 1000;
+
+class KernelRequests {
+  #open = 0;
+  #timer = 0;
+  /** Shown while no question has to wait. */
+  #idle: Notice | null = null;
+
+  constructor(
+    readonly store: Store,
+    readonly signal: AbortSignal,
+  ) {
+    signal.addEventListener("abort", () => clearTimeout(this.#timer));
+  }
+
+  get #source(): string {
+    return this.store.host.source ?? "kernel";
+  }
+
+  get #busy(): Notice {
+    return { text: `The ${this.#source} is busy; showing less detail until it answers`, part: null };
+  }
+
+  /** Shows this notice whenever there is nothing to wait for. */
+  notice(notice: Notice | null): void {
+    this.#idle = notice;
+    this.store.setNotice(notice);
+  }
+
+  /** Shows what went wrong with an answer. */
+  fail(what: string, error: unknown): void {
+    this.store.fail(`The ${this.#source} ${what}: ${error instanceof Error ? error.message : error}`);
+  }
+
+  /** The answer, or null when there is none; then the user has seen why. */
+  async ask(question: Question): Promise<Answer | null> {
+    const { store, signal } = this;
+    if (this.#open++ === 0)
+      this.#timer = setTimeout(() => store.setNotice(this.#busy), PATIENCE_MS) as unknown as number;
+    try {
+      return await store.host.ask(question, signal);
+    } catch (error) {
+      this.fail("could not answer", error);
+      return null;
+    } finally {
+      if (--this.#open === 0 && !signal.aborted) {
+        clearTimeout(this.#timer);
+        store.setNotice(this.#idle);
+      }
+    }
+  }
+}
+
+interface KernelSearch {
+  text: string;
+  step: number | null;
+  /** Null until the answer comes. */
+  ids: Uint32Array | null;
+  found: Pick<Matches, "count" | "total" | "busy" | "longest" | "span">;
+  /** Which entries of the outline stand for something found. */
+  isMatch: Uint8Array;
+}
+
+const NOTHING = { count: 0, total: 0, busy: 0, longest: [] };

@@ -8,7 +8,7 @@ import { Placement } from "../model/lanes/placement";
 import { liesIn } from "../model/lanes/selection_step";
 import { isSparse } from "../model/lanes/step_bars";
 import { tensorRows } from "../model/lanes/tensor_rows";
-import type { Theme } from "../model/paint/palette";
+import { type ColorBy, colourTable, type Paints, paints, type Theme } from "../model/paint/palette";
 import { type Matches, search } from "../model/search/search";
 import type { Drawn, Lane, Row } from "../model/types";
 import { clampViewport, fit, History, type Viewport } from "../model/viewport";
@@ -21,8 +21,31 @@ import { DerivedRows } from "./derived";
 import type { KernelQueries } from "./kernel_queries";
 import { LaneChoices } from "./lane_choices";
 import { ManyLanes } from "./many_lanes";
-import { Painting } from "./painting";
-import { ShownStep } from "./shown_step";
+import { SelectionState } from "./selection_state";
+
+class ShownStep extends SelectionState {
+  /** Its index in the list of steps; null for all of them. */
+  step: number | null = null;
+
+  /** The times the present step or the whole run spans. */
+  get whole(): Viewport {
+    const step = this.step === null ? null : this.drawn.steps[this.step];
+    const range = step ? { start: step.start, end: step.end } : { start: 0, end: this.drawn.span };
+    return range.end > range.start ? range : { start: range.start, end: range.start + 1 };
+  }
+
+  /** The times that can be viewed; the shorter of two timelines has all that the longer one has. */
+  get bounds(): Viewport {
+    const { start, end } = this.whole;
+    const isRun = this.step === null && !this.aligned;
+    return { start, end: Math.max(end, (isRun && this.host.pair?.extent) || 0) };
+  }
+
+  /** The number of the step shown, or null; `step` is its index in the list. */
+  get stepNumber(): number | null {
+    return this.step === null ? null : this.drawn.steps[this.step].step;
+  }
+}
 
 /** A part of the axis, and the steps that it was the axis of. */
 export interface LeftView extends Viewport {
@@ -278,5 +301,30 @@ export class Store extends ShownStep {
     else if (key === "group_by") this.rearrange();
     else if (key === "lane_filter") this.#filter();
     this.emit("panel");
+  }
+}
+
+class Painting {
+  readonly paints: Paints;
+  /** The pixel of each colour number, and from 256 on the faint one. */
+  readonly colours: Uint32Array;
+  /** The colour number of each event; 128 is added while a search does not match it. */
+  shade: Uint8Array;
+
+  constructor(
+    drawn: Drawn,
+    colorBy: ColorBy,
+    readonly theme: Theme,
+    readonly ground: string,
+  ) {
+    this.paints = paints(drawn, colorBy, theme);
+    this.colours = colourTable(this.paints.css, ground);
+    this.shade = this.paints.colour;
+  }
+
+  /** Dim what `mask` holds 0 for; null dims nothing. */
+  dim(mask: Uint8Array | null): void {
+    const { colour } = this.paints;
+    this.shade = mask ? colour.map((number, id) => (mask[id] ? number : number + 128)) : colour;
   }
 }

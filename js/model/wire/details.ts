@@ -1,10 +1,10 @@
 /** The part of a trace that is looked up when asked for: times apart, tensors, inputs, memory. */
+
 import type { Drawn } from "../types";
 import { type Code, type Frame, readCode } from "./code";
 import { type Container, oneOf, openContainer, type Strings, stringsIn } from "./container";
 import { type CounterTrack, readCounters } from "./counters";
 import { type Dataflow, type Degree, type Edge, type Ends, readDataflow, readOperands } from "./dataflow";
-import type { DetailsHeader } from "./details_header";
 import { readTracks, type Track } from "./memory";
 import { type NodeFacts, nodeFacts } from "./node_facts";
 import type { Overview, StepBar } from "./overview";
@@ -245,4 +245,21 @@ export class Details {
     const device = this.#container.column(name)?.[this.#rows[event]];
     return device === undefined || device === NO_DEVICE ? null : (this.#header.devices[device] ?? null);
   }
+}
+
+/** The header as display/wire/details.py writes it. */
+interface DetailsHeader {
+  count: number;
+  devices: string[];
+  /** The tasks of the ranks, if there are any. */
+  tasks?: string[];
+  allocators: string[];
+  dtypes: Record<string, string>;
+  /** Placeholder in labels for the event's own name; "" without one. */
+  own_name: string;
+  /** Columns that `ids` gives: their names, and the distinct ids as texts because they may exceed 2^53. */
+  ids?: Record<string, { label: string; texts: string[] }>;
+  overview?: Overview;
+  /** Paths of layers; one is "", of events outside of layers. */
+  layers?: string[];
 }

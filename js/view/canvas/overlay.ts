@@ -1,18 +1,23 @@
 /** The layer over the bars that changes with the pointer: selection, hover, range, marks, cursor, arrows. */
 
+import { type Annotation, NEAR_PX, placeFlags } from "../../model/annotations";
 import { formatDuration } from "../../model/format/units";
+import { clockBand, commonClock } from "../../model/lanes/clock_bounds";
+import type { Item } from "../../model/lanes/layout";
+import { firstAbove } from "../../model/lod/bisect";
+import { entryOfEvent } from "../../model/lod/merged";
+import type { Clock, Lane } from "../../model/types";
 import { xAt } from "../../model/viewport";
+import { shownAnnotations } from "../../state/annotations";
+import { isCritical } from "../../state/critical_path";
 import type { Store } from "../../state/store";
 import type { Tokens } from "../../ui/theme";
-import { drawAnnotations } from "./annotations";
 import { drawArrows } from "./arrows";
-import { drawClockBands } from "./clock_bands";
 import { drawValues } from "./counter_track";
-import { drawPath } from "./critical_path";
 import { flag } from "./flag";
 import { drawLevels } from "./memory_track";
 import { outlineBar } from "./own_bars";
-import type { Surface } from "./surface";
+import { makePath, type Surface } from "./surface";
 import { outlineTensors } from "./tensors";
 import { eachVisibleRow, eachWideBar } from "./visible_rows";
 
@@ -167,4 +172,146 @@ function drawMark(surface: Surface, store: Store, tokens: Tokens, start: number,
     tokens.text,
     x1 - x0,
   );
+}
+
+function drawClockBands(surface: Surface, store: Store, tokens: Tokens, cursor: number): void {
+  const { lanes } = store.drawn;
+  if (!lanes.some((lane) => lane.clock)) return;
+  const { context } = surface;
+  context.fillStyle = tokens.accent;
+  for (const item of store.arrangement.items) {
+    const top = item.y - store.scroll;
+    if (top >= surface.height) break;
+    const clock = top + item.height > 0 ? clockOf(item, lanes) : null;
+    const band = clock && clockBand(clock, cursor, store.viewport, surface.width);
+    if (!band) continue;
+    const [left, right] = [Math.max(band.from, 0), Math.min(band.to, surface.width)];
+    context.globalAlpha = 0.13;
+    context.fillRect(left, top, Math.max(right - left, 0), item.height);
+    context.globalAlpha = 0.4;
+    for (const x of [band.from, band.to]) context.fillRect(Math.round(x) - 0.5, top, 1, item.height);
+  }
+  context.globalAlpha = 1;
+}
+
+/** The clock of a lane's events, or of a folded group's. */
+function clockOf(item: Item, lanes: readonly Lane[]): Clock | null {
+  if (item.type === "lane") return lanes[item.lane].clock ?? null;
+  return item.type === "group" && item.collapsed ? commonClock(item.lanes.map((id) => lanes[id])) : null;
+}
+
+/** A line through the path's events in the order of time, up and down from lane to lane. */
+function drawPath(surface: Surface, store: Store, tokens: Tokens): void {
+  const { context, width } = surface;
+  const waiting = store.details?.waiting;
+  // Aligned steps have times of their own.
+  if (!waiting?.path || !isCritical(store) || store.aligned) return;
+  const { start, end, event, kind } = waiting.path;
+  const { viewport } = store;
+  const x = (time: number) => Math.min(Math.max(xAt(viewport, time, width), -9), width + 9);
+  const pixel = (viewport.end - viewport.start) / width;
+  const pen = makePath(surface);
+  let isDown = false;
+  let at = firstAbove(end, viewport.start);
+  for (; at < start.length && start[at] < viewport.end; ) {
+    const top = event[at] < 0 || kind[at] >= waiting.runs ? null : store.placement.top(event[at]);
+    // No arrow leads from one step's path to the next one's, or to folded lanes.
+    if (start[at] !== end[at - 1]) isDown = false;
+    if (top !== null) {
+      // Under the names on the bars.
+      const y = top - store.scroll + 15;
+      if (isDown) pen.lineTo(x(start[at]), y);
+      else pen.moveTo(x(start[at]), y);
+      pen.lineTo(x(end[at]), y);
+      isDown = true;
+    } else if (kind[at] < waiting.runs) isDown = false;
+    // Pieces that end before the next pixel are indistinguishable.
+    at = Math.max(at + 1, firstAbove(end, end[at] + pixel / 2));
+  }
+  for (const [colour, line] of [
+    [tokens.ground, 4],
+    [tokens.selection, 1.8],
+  ] as const) {
+    context.strokeStyle = colour;
+    context.lineWidth = line;
+    context.stroke(pen);
+  }
+}
+
+/** Height of a bar, and the corner that shows that it is annotated (CSS px). */
+const BAR = 15;
+const CORNER = 6;
+
+export function drawAnnotations(surface: Surface, store: Store, tokens: Tokens): void {
+  const shown = shownAnnotations(store);
+  const flags = placeFlags(shown, store.viewport, surface.width);
+  const sharing = new Set(flags.flatMap(({ annotations }) => annotations.slice(1)));
+  for (const annotation of shown) {
+    const hasLine = !sharing.has(annotation);
+    if (annotation.event !== null) drawEvent(surface, store, tokens, annotation.event, hasLine);
+    else drawTimes(surface, store, tokens, annotation, hasLine);
+  }
+}
+
+function drawTimes(
+  surface: Surface,
+  store: Store,
+  tokens: Tokens,
+  { start, end, lanes }: Annotation,
+  hasLine: boolean,
+): void {
+  const { context, width, height } = surface;
+  const [x0, x1] = [start, end].map((time) => Math.round(xAt(store.viewport, time, width)));
+  if (x1 < 0 || x0 > width) return;
+  // Lines of all that share a flag would cover the lanes.
+  if (!hasLine && lanes === null && x1 - x0 < NEAR_PX) return;
+  const [left, right] = [Math.max(x0, -2), Math.min(x1, width + 2)];
+  context.fillStyle = tokens.note;
+  const fill = (top: number, tall: number) => {
+    context.globalAlpha = 0.1;
+    if (right > left) context.fillRect(left, top, right - left, tall);
+    context.globalAlpha = 0.9;
+    for (const x of x1 > x0 ? [x0, x1] : [x0]) context.fillRect(x, top, 1, tall);
+  };
+  if (lanes === null) fill(0, height);
+  else {
+    for (const lane of lanes) {
+      const item = store.placement.lane(lane);
+      if (item) fill(item.y - store.scroll, item.height);
+    }
+    context.globalAlpha = 0.9;
+    context.fillRect(left, 0, Math.max(right - left, 1), 2);
+  }
+  context.globalAlpha = 1;
+}
+
+/** An outline with a corner of its own, and a line up to the flag. */
+function drawEvent(
+  { context, width }: Surface,
+  store: Store,
+  tokens: Tokens,
+  event: number,
+  hasLine: boolean,
+): void {
+  const id = entryOfEvent(store.drawn, event);
+  const top = id === null ? null : store.placement.top(id);
+  if (id === null || top === null) return;
+  const x0 = xAt(store.viewport, store.drawn.start[id], width);
+  const x1 = xAt(store.viewport, store.end(id), width);
+  if (x1 < 0 || x0 > width) return;
+  const y = top - store.scroll + 1;
+  const left = Math.max(Math.round(x0), -2);
+  const right = Math.max(Math.min(x1, width + 2) - 1, left + 2);
+  context.fillStyle = context.strokeStyle = tokens.note;
+  context.lineWidth = 1.5;
+  context.strokeRect(left - 0.5, y - 0.5, right - left + 1, BAR + 1);
+  const corner = Math.min(CORNER, right - left);
+  context.beginPath();
+  context.moveTo(left, y);
+  context.lineTo(left + corner, y);
+  context.lineTo(left, y + corner);
+  context.fill();
+  context.globalAlpha = 0.55;
+  if (x0 >= 0 && hasLine) context.fillRect(left - 1, 0, 1, Math.max(y, 0));
+  context.globalAlpha = 1;
 }

@@ -6,7 +6,6 @@ import { formatDuration } from "../../model/format/units";
 import type { Place } from "../../model/wire/code";
 import type { Line } from "../../state/code";
 import { isShortcut } from "../../ui/own_keys";
-import { Bars } from "./bars";
 import { shortName, totalsText } from "./line_text";
 
 interface SourceProps {
@@ -102,5 +101,15 @@ export function Source({ file, texts, timed, longest, current, look, choose, clo
         })}
       </div>
     </div>
+  );
+}
+
+function Bars({ line, longest }: { line: Line | undefined; longest: number }) {
+  return (
+    <span class="line-bars" aria-hidden="true">
+      {(["device", "host"] as const).map((side) => (
+        <i key={side} data-side={side} style={{ width: `${((line?.[side] ?? 0) / longest) * 100}%` }} />
+      ))}
+    </span>
   );
 }

@@ -3,19 +3,32 @@
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Actions } from "../../input/actions";
+import { annotationsWith } from "../../model/annotations";
 import { isolated } from "../../model/format/bidi";
+import { formatBytes, formatCount, formatNumber, formatTime } from "../../model/format/units";
+import { NO_NAME } from "../../model/lanes/labels";
+import { searchHint } from "../../model/search/hint";
+import { parseQuery } from "../../model/search/query";
+import type { Matches } from "../../model/search/search";
+import { aliveAt, levelAt, type Moment } from "../../model/wire/memory";
+import { shownAnnotations } from "../../state/annotations";
 import { isCritical } from "../../state/critical_path";
+import { foundBars } from "../../state/own_tracks";
 import { stepBarsShown } from "../../state/step_bars_shown";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { StepBars } from "../../ui/overview_card";
+import { ScopedText } from "../../ui/scoped_text";
 import { hasTabs } from "../sizes";
 import { AnnotationEditor } from "./annotation_editor";
+import { AnnotationList } from "./annotation_list";
+import { BarList } from "./bar_list";
 import { EventDetails } from "./event";
-import { MatchDetails } from "./matches";
-import { MemoryDetails } from "./memory";
+import { EventTable } from "./event_table";
+import { PanelHeader } from "./header";
 import { Overview } from "./overview";
 import { RangeDetails, SeveralDetails } from "./range";
+import { sizeText } from "./tensor_texts";
 import { PathDetails } from "./waiting";
 
 interface PanelProps {
@@ -63,5 +76,96 @@ export function DetailsPanel({ store, actions, before }: PanelProps) {
         <Overview store={store} actions={actions} />
       )}
     </aside>
+  );
+}
+
+interface MatchDetailsProps {
+  store: Store;
+  actions: Actions;
+  matches: Matches;
+}
+
+function MatchDetails({ store, actions, matches }: MatchDetailsProps) {
+  const { count, total, busy, longest } = matches;
+  const noted = annotationsWith(shownAnnotations(store), store.searchText);
+  const bars = foundBars(store);
+  const all = count + bars.length;
+  const hint = searchHint(parseQuery(store.searchText), all > 0, store.drawn);
+  const found = `${formatCount(all)} ${all === 1 ? "match" : "matches"}`;
+  return (
+    <>
+      <PanelHeader
+        store={store}
+        title={all === 0 ? (noted.length ? "No matching event" : "No match") : found}
+      >
+        <p class="searched">{isolated(store.searchText.trim())}</p>
+      </PanelHeader>
+      <AnnotationList {...{ store, actions }} annotations={noted} />
+      <BarList store={store} bars={bars} />
+      {hint && <p class="unlinked">{hint}</p>}
+      {count > 0 && (
+        <EventTable
+          {...{ store, total, busy }}
+          title="Matches"
+          events={longest}
+          count={count}
+          keep={(sorted) => longest.splice(0, longest.length, ...sorted)}
+          visit={(event) => actions.visitEvent(event)}
+        />
+      )}
+    </>
+  );
+}
+
+interface MemoryProps extends Moment {
+  store: Store;
+  actions: Actions;
+}
+
+const MAX_BUFFERS = 20;
+
+export function MemoryDetails({ store, actions, track, time }: MemoryProps) {
+  const { sizes, events } = track;
+  const alive = aliveAt(track, time);
+  const level = levelAt(track, time);
+  const others = alive.slice(0, MAX_BUFFERS).reduce((rest, buffer) => rest - sizes[buffer], level);
+  return (
+    <>
+      <PanelHeader store={store} title={track.allocator} />
+      <dl>
+        <dt>{track.estimated ? "Estimated" : "Allocated"}</dt>
+        <dd>
+          {formatBytes(level)} <small>of {formatBytes(track.peak)} at the peak</small>
+        </dd>
+        <dt>At</dt>
+        <dd>{formatTime(time, 1)}</dd>
+      </dl>
+      <h3>{formatNumber(alive.length, "buffer")}</h3>
+      <ul class="links">
+        {alive.slice(0, MAX_BUFFERS).map((buffer) => (
+          <li key={buffer}>
+            <button
+              type="button"
+              class="link"
+              disabled={!events[buffer]}
+              onClick={() => actions.visitEvent(events[buffer] - 1)}
+            >
+              <b>
+                <ScopedText text={track.name(buffer) || NO_NAME} />
+              </b>{" "}
+              <small>{sizeText({ track, at: buffer })}</small>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {others > 0 && (
+        <p
+          class="unlinked"
+          title="Smaller buffers and those allocated before the recording, such as variables"
+        >
+          {formatBytes(others)} in other buffers
+        </p>
+      )}
+    </>
   );
 }

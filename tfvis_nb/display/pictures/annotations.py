@@ -1,6 +1,6 @@
 """Annotations in a picture: names above the lanes, lines at times, shades over ranges, outlines of events.
 
-``js/view/canvas/annotations.ts`` draws them in the view.
+``js/view/canvas/overlay.ts`` draws them in the view.
 """
 
 from __future__ import annotations
