@@ -13,6 +13,7 @@ from tests.support.examples import sample
 from tfvis_nb.analysis import gate_metrics, op_statistics
 from tfvis_nb.cli import main
 from tfvis_nb.cli.info import lines, summary
+from tfvis_nb.core.note_order import most_important_first
 from tfvis_nb.events import build
 from tfvis_nb.texts import id_of
 
@@ -38,7 +39,7 @@ def test_json_has_the_figures(name: str, capsys: pytest.CaptureFixture[str]) -> 
     assert sum(op["total_ns"] for op in facts["ops"]) == int(trace.events["duration_ns"].sum())
     assert sum(row["count"] for row in facts["transfers"]) == len(trace.transfers)
     assert sum(row["bytes"] or 0 for row in facts["transfers"]) == trace.transfers["bytes"].sum()
-    assert facts["notes"] == trace.notes
+    assert facts["notes"] == most_important_first(trace.notes)
     for column in ("id", "figures", "events", "event_count", "step", "text"):
         assert [finding[column] for finding in facts["findings"]] == trace.findings[column].tolist()
     known = gate_metrics(trace)

@@ -17,6 +17,7 @@ from tests.wire_reader import optional, read_container, read_drawn, signed, text
 from tfvis_nb import Trace, events, read_trace
 from tfvis_nb.analysis.events.bar_categories import categories
 from tfvis_nb.analysis.events.lane_order import order_lanes
+from tfvis_nb.core.note_order import most_important_first
 from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
@@ -32,7 +33,7 @@ def check_drawn(trace: Trace) -> None:
     header, rows = read_drawn(drawn(trace))
     table = trace.events
     assert header["count"] == len(table) == len(rows)
-    assert header["notes"] == trace.notes
+    assert header["notes"] == most_important_first(trace.notes)
     assert [clock["task"] for clock in header["clocks"]] == list(trace.clock_bounds)
     assert header["categories"] == list(CATEGORIES)
     origin = int(header["origin_ns"])

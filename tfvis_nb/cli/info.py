@@ -18,6 +18,7 @@ from tfvis_nb.cli import verb
 from tfvis_nb.cli.traces import ABOUT_TRACES, TRACES, Source, read
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import NO_NAME, UNKNOWN_OP, lane_label, one_line, printable
+from tfvis_nb.core.note_order import most_important_first
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
@@ -87,7 +88,7 @@ def summary(trace: Trace) -> dict[str, Any]:
         "ops": _records(_ops(trace)),
         "transfers": _records(transfer_matrix(trace).drop(columns="largest")),
         "ranks": _records(late_ranks(trace)),
-        "notes": trace.notes,
+        "notes": most_important_first(trace.notes),
     }
 
 

@@ -40,6 +40,7 @@ from tfvis_nb.analysis.time_series.counters import counters
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.labels import printable
+from tfvis_nb.core.note_order import most_important_first
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import is_undivided
 from tfvis_nb.events import NO_STEP
@@ -81,7 +82,8 @@ FIGURES: dict[str, str] = {
     "memory_usage.",
     "certainty": "How far the figures can be trusted: clocks of tasks, overhead of tracing, shares that"
     " overlap, and what was not recorded.",
-    "notes": "Repairs, merged and estimated data, and data left out while reading.",
+    "notes": "Repairs, merged and estimated data, and data left out while reading; missing and doubtful data"
+    " first.",
 }
 
 _CLOCK_NOTES = ("clock_contradicted", "clock_moved", "clocks_kept", "clocks_not_compared")
@@ -164,7 +166,7 @@ def overview(trace: Trace) -> Overview:
         "top_lines": _top_lines(trace),
         "memory": _memory(trace),
         "certainty": _certainty(trace, None if middle is None else _length(trace, middle)),
-        "notes": [str(note) for note in trace.notes],
+        "notes": [str(note) for note in most_important_first(trace.notes)],
     }
     return Overview(facts | {"headline": printable(headline(trace, facts), _LONGEST)})
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfvis_nb.core.clock_bounds import to_json
+from tfvis_nb.core.note_order import most_important_first
 from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.core.prediction import prediction_sentence
 from tfvis_nb.display.large.layout import Layout
@@ -36,7 +37,7 @@ def outline_bytes(layout: Layout, entries: Entries, *, title: str, shift: int, r
         "span_ns": int(layout.end.max()) if len(layout.end) else 0,
         "lanes": described.to_dict("records"),
         "steps": layout.steps,
-        "notes": layout.trace.notes,
+        "notes": most_important_first(layout.trace.notes),
         "predicted": prediction_sentence(layout.trace),
         "clocks": to_json(layout.trace.clock_bounds),
         "categories": CATEGORIES,

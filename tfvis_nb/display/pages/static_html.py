@@ -8,6 +8,7 @@ from tfvis_nb.analysis.findings.table import findings_html
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.labels import one_line, printable
+from tfvis_nb.core.note_order import most_important_first
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.pictures.still import MOST_ANNOTATIONS, picture
 from tfvis_nb.display.wire.code import line_totals
@@ -41,7 +42,8 @@ def static_html(trace: Trace, title: str | None = None, *, below: str = "", anno
         parts += [headline] if headline else []
         parts += [*_top_lines(trace), _longest_ops(trace)]
     if trace.notes:
-        parts.append(f"<p>{html.escape(printable(trace.notes[0], 300))}{_more(len(trace.notes) - 1)}</p>")
+        first = most_important_first(trace.notes)[0]
+        parts.append(f"<p>{html.escape(printable(first, 300))}{_more(len(trace.notes) - 1)}</p>")
     return "\n".join(parts)
 
 

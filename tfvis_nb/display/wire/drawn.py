@@ -18,6 +18,7 @@ from tfvis_nb.analysis.steps.slow_steps import step_kinds
 from tfvis_nb.analysis.steps.utilization import busiest_accelerator
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.note_order import most_important_first
 from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.core.prediction import moved, prediction_sentence
 from tfvis_nb.core.trace import Trace
@@ -82,7 +83,7 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
         "opens": opening(start, duration) or typical_steps(steps, start, duration),
         "lanes": described.assign(first=times.first, unit=times.unit).to_dict("records"),
         "steps": steps,
-        "notes": trace.notes,
+        "notes": most_important_first(trace.notes),
         "predicted": prediction_sentence(trace),
         "clocks": to_json(trace.clock_bounds),
         "categories": CATEGORIES,
