@@ -243,6 +243,15 @@ def test_many_starts_of_small_ops_are_a_problem(starts: int, *, reported: bool) 
         assert "train.py:5 has the most time" in found[0]["text"]
 
 
+def test_recorded_ops_are_not_too_small_to_be_recorded() -> None:
+    each = 9.9 / 500
+    run = {"kind": "host", "lane": "tf_Compute/1"}
+    starts = [op("ExecutorState::Process", each * at, each * (at + 0.99), **run) for at in range(500)]
+    for ops, reported in ((400, True), (600, False)):
+        run_there = [op("Mul", 9.9 * at / ops, 9.9 * at / ops + 0.0001) for at in range(ops)]
+        assert ("host_compute" in set(findings(trace_of([*starts, *run_there]))["id"])) is reported
+
+
 @pytest.mark.parametrize("recorded", [1, 50])
 def test_small_ops_of_a_loop_are_those_of_its_line(recorded: int) -> None:
     each = 9.0 / 600

@@ -111,6 +111,16 @@ def test_late_task_that_runs_python_names_its_line() -> None:
     assert "input.py:8 runs in 100 % of the samples" in text
 
 
+def test_work_of_a_late_task_stands_behind_the_task() -> None:
+    rows = [("worker 0", "op", "work", 0, 3), ("worker 0", "collective", "sum", 3, 97)]
+    trace = _tasks(*rows, ("worker 1", "op", "work", 0, 82), ("worker 1", "collective", "sum", 82, 18))
+    table = trace.events.assign(op=trace.events["op"].cat.rename_categories({"MatMul": "PyFunc"}))
+    problems = findings(tv.Trace(table)).query("kind in ('late task', 'host compute')")
+    assert problems["kind"].tolist() == ["late task", "host compute"]
+    assert problems["level"].tolist() == ["problem"] * 2
+    assert problems["share"].is_monotonic_increasing
+
+
 @pytest.mark.collection(*(f"h200/mwms_straggler_worker{number}.xplane.pb" for number in (0, 1)))
 def test_communication_stands_behind_the_late_task_and_says_why() -> None:
     table = findings(read_h200([f"mwms_straggler_worker{number}.xplane.pb" for number in (0, 1)]))

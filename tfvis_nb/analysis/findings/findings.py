@@ -66,8 +66,9 @@ def findings(trace: Trace) -> FindingsTable:
 
     The reason why the program ended, such as a failed allocation, comes first, even without steps.
     Communication ranks below a straggler even if its share is larger, because it includes waiting for the
-    straggler. Likewise, launches rank below CPU ops between kernels and copies of variables on the CPU if
-    those have at least half of their share.
+    straggler, and so does what a task does on its host if others wait for nearly all of it. Launches rank
+    below CPU ops between kernels and copies of variables on the CPU if those have at least half of their
+    share.
 
     Parameters
     ----------

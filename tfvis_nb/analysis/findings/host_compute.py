@@ -50,6 +50,8 @@ MEAN_NS = Threshold(
     1_000_000,
     "mean time in a step that makes it a problem: calling a step from Python can take as long",
 )
+SAME = 0.9
+"""Findings whose shares differ less are of the same time."""
 EAGER_OPS = Threshold(20, "eager ops of a step: programs with a tf.function have a few around it")
 
 _KINDS: Mapping[str, re.Pattern[str]] = {
@@ -277,5 +279,8 @@ RULE = Rule(
     _summarise,
     "Host compute is",
     remedy=Remedy("Without it", _without),
+    # The others wait while a late task does this: the finding of that task names it, and what it does.
+    below=("late task",),
+    below_from=SAME,
     headline=_headline,
 )

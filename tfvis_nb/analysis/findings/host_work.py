@@ -100,16 +100,20 @@ def host_work(trace: Trace) -> list[HostWork]:
 
 @per_trace
 def small_ops(trace: Trace) -> SmallOps | None:
-    """Return the time of steps in which TensorFlow's executor only starts ops; None if it starts none.
+    """Return the time of steps in which TensorFlow's executor only starts ops; None if all have events.
 
-    Ops that take less time than starting them have no events, for example those of a loop.
+    Ops that take less time than starting them have no events, for example those of a loop. With as many
+    events as starts, the time between them is that of the runtime and of tracing, whatever the ops take.
     """
     spent = None if accelerators(trace.events).any() else largest_share(trace, "runtime_ns")
     if spent is None or spent.share < LEAST:
         return None
     starts = beginning(trace.events["op"], _START) & of_task(trace, spent.task)
-    count = int((starts & (trace.events["step"] != NO_STEP).to_numpy()).sum())
-    if not count:
+    ops = (trace.events["kind"] == "op").to_numpy() & of_task(trace, spent.task)
+    count, recorded = (
+        int((one & (trace.events["step"] != NO_STEP).to_numpy()).sum()) for one in (starts, ops)
+    )
+    if count <= recorded:
         return None
     work = _work(trace, spent.task)
     if not len(work.event):
