@@ -4,11 +4,16 @@ import type { Host, Options } from "../host/host";
 import type { Annotation } from "../model/annotations";
 import { AlignedSteps } from "../model/lanes/aligned_steps";
 import { type Arrangement, arrange, laneKey } from "../model/lanes/layout";
-import { Placement } from "../model/lanes/placement";
+import { Placement, rowNumbers } from "../model/lanes/placement";
 import { liesIn } from "../model/lanes/selection_step";
 import { isSparse } from "../model/lanes/step_bars";
 import { tensorRows } from "../model/lanes/tensor_rows";
+import { beginsFolded, busyTime, foldRows, movesIn } from "../model/lod/folded";
+import { RowLevels } from "../model/lod/levels";
+import { mergedRows } from "../model/lod/merged";
+import { packLanes } from "../model/lod/rows";
 import { type ColorBy, colourTable, type Paints, paints, type Theme } from "../model/paint/palette";
+import { NameIndex } from "../model/search/name_index";
 import { type Matches, search } from "../model/search/search";
 import type { Drawn, Lane, Row } from "../model/types";
 import { clampViewport, fit, History, type Viewport } from "../model/viewport";
@@ -17,7 +22,6 @@ import type { CounterTrack } from "../model/wire/counters";
 import type { DetailsView } from "../model/wire/details";
 import type { Track } from "../model/wire/memory";
 import { foldedBars, ownTracks } from "../model/wire/own_tracks";
-import { DerivedRows } from "./derived";
 import type { KernelQueries } from "./kernel_queries";
 import { LaneChoices } from "./lane_choices";
 import { ManyLanes } from "./many_lanes";
@@ -326,5 +330,65 @@ class Painting {
   dim(mask: Uint8Array | null): void {
     const { colour } = this.paints;
     this.shade = mask ? colour.map((number, id) => (mask[id] ? number : number + 128)) : colour;
+  }
+}
+
+class DerivedRows {
+  readonly rows: Row[][];
+  /** For each event the row of its lane. */
+  readonly rowNumbers: Uint32Array;
+  readonly #folded = new Map<number, Row>();
+  readonly #beginsFolded: boolean[] = [];
+  readonly #span: number;
+  readonly #levels = new WeakMap<Row, RowLevels>();
+  #names: NameIndex | null = null;
+
+  /** `step` is a index in `drawn.steps`, null for all. */
+  constructor(
+    readonly drawn: Drawn,
+    step: number | null,
+  ) {
+    const { merged } = drawn;
+    const shown = step === null ? null : drawn.steps[step];
+    this.#span = shown ? shown.end - shown.start : drawn.span;
+    this.rows = HAS_KERNEL && merged ? mergedRows(drawn, merged, step) : packLanes(drawn, step);
+    this.rowNumbers = HAS_KERNEL && merged ? merged.row : rowNumbers(drawn.count, this.rows);
+  }
+
+  levels(row: Row): RowLevels {
+    let levels = this.#levels.get(row);
+    if (!levels) {
+      levels = new RowLevels(row);
+      this.#levels.set(row, levels);
+    }
+    return levels;
+  }
+
+  /** Whether a lane is one row unless the user has chosen. */
+  beginsFolded(lane: number): boolean {
+    // The loaded events of a lane change with the view; its initial state must not.
+    this.#beginsFolded[lane] ??= this.drawn.merged?.sparse || beginsFolded(this.rows[lane], this.#span);
+    return this.#beginsFolded[lane];
+  }
+
+  /** How long anything runs in a lane (ns). */
+  busy(lane: number): number {
+    return this.rows[lane].length ? busyTime(this.folded(lane)) : 0;
+  }
+
+  /** A lane's events as one row; for lanes that have any. */
+  folded(lane: number): Row {
+    let row = this.#folded.get(lane);
+    if (!row) {
+      row = foldRows(this.rows[lane], movesIn(this.drawn));
+      this.#folded.set(lane, row);
+    }
+    return row;
+  }
+
+  /** Event ids with the same name as `id`, in time order unless events are merged. */
+  sameName(id: number): Uint32Array {
+    this.#names ??= new NameIndex(this.drawn);
+    return this.#names.same(id);
   }
 }

@@ -22,9 +22,24 @@ import { copied } from "../ui/clipboard";
 import { followKeys, type OwnKeys } from "../ui/own_keys";
 import { detectTheme, readTokens, watchTheme } from "../ui/theme";
 import { Frame, type FrameTimes } from "./canvas/frame";
-import { toggleFullScreen } from "./full_screen";
+import { CodePane } from "./code/pane";
+import { DetailsPanel } from "./details/panel";
+import { RangePane } from "./details/range_pane";
+import { GraphPane } from "./graph/pane";
+import { AnnotationCorner, AnnotationFlags } from "./parts/annotation_flags";
+import { Announcer, CursorTime } from "./parts/announcer";
+import { ContextMenu } from "./parts/context_menu";
+import { Headline } from "./parts/headline";
+import { Help } from "./parts/help";
+import { LaneFilter, LaneLabels } from "./parts/lane_labels";
+import { NoLanes } from "./parts/no_lanes";
+import { ProgressBar } from "./parts/progress_bar";
+import { SideHeader } from "./parts/side_header";
 import { type FindPart, Skeleton } from "./parts/skeleton";
-import { renderParts } from "./render_parts";
+import { StatusLine } from "./parts/status_line";
+import { StepStrip } from "./parts/step_strip";
+import { Toolbar } from "./parts/toolbar";
+import { Tooltip } from "./parts/tooltip";
 import { bindScroll, bindSizes, fitHeight, followSize, hasTabs } from "./sizes";
 
 /** From the top of a bar to its middle (CSS px). */
@@ -223,4 +238,61 @@ function locate(lanes: HTMLElement, store: Store, id: number | null): { x: numbe
   if (y < 0 || y > store.height) return null;
   const box = lanes.getBoundingClientRect();
   return { x: box.left + (left + Math.max(right, left)) / 2, y: box.top + y };
+}
+
+function renderParts(
+  root: HTMLElement,
+  find: FindPart,
+  store: Store,
+  actions: Actions,
+  isMac: boolean,
+  isSide: boolean,
+): void {
+  if (isSide) render(<SideHeader store={store} />, find("toolbar"));
+  else {
+    render(<Toolbar store={store} actions={actions} root={root} />, find("toolbar"));
+    render(<Headline store={store} actions={actions} />, find("headline"));
+    render(<DetailsPanel store={store} actions={actions} />, find("details"));
+    render(<GraphPane store={store} actions={actions} root={root} />, find("graph"));
+    render(<RangePane store={store} actions={actions} />, find("range"));
+    render(<CodePane store={store} actions={actions} />, find("code"));
+    render(<StatusLine store={store} actions={actions} isMac={isMac} />, find("status"));
+    render(<Help store={store} />, find("help"));
+  }
+  render(<StepStrip store={store} />, find("steps"));
+  render(<LaneLabels store={store} column={find("labels")} />, find("labels"));
+  render(
+    <>
+      <AnnotationCorner store={store} actions={actions} />
+      <AnnotationFlags store={store} actions={actions} />
+    </>,
+    find("annotations"),
+  );
+  render(<NoLanes store={store} actions={actions} />, find("no-lanes"));
+  render(<LaneFilter store={store} actions={actions} />, find("filter"));
+  if (HAS_KERNEL) render(<ProgressBar store={store} />, find("progress"));
+  render(<Tooltip store={store} main={find("main")} />, find("tooltip"));
+  render(<CursorTime store={store} />, find("cursor"));
+  render(<Announcer store={store} />, find("announcer"));
+  render(<ContextMenu store={store} actions={actions} />, find("menu"));
+  store.signal.addEventListener("abort", () => {
+    for (const part of root.querySelectorAll("[data-part]")) render(null, part);
+  });
+}
+
+/** `root` in its shadow root; the element around it fills the screen because its width decides the layout.
+ * */
+async function toggleFullScreen(root: HTMLElement): Promise<void> {
+  const shadow = root.getRootNode() as ShadowRoot;
+  if (document.fullscreenElement && isInside(document.fullscreenElement, shadow.host)) {
+    await document.exitFullscreen();
+    return;
+  }
+  await shadow.host.requestFullscreen();
+}
+
+/** Whether the element, or the host of a shadow root around it, is `other`. */
+function isInside(other: Element, element: Element): boolean {
+  const { host } = element.getRootNode() as ShadowRoot;
+  return other === element || (host !== undefined && isInside(other, host));
 }

@@ -17,7 +17,7 @@ import tfvis_nb as tv
 from tests.real_traces import DATA
 from tests.support.texts import raises_id
 from tfvis_nb.compat.import_tftracer import converted
-from tfvis_nb.compat.merge_sessions import add_session
+from tfvis_nb.compat.tftracer_server import add_session
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer

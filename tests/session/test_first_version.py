@@ -12,7 +12,7 @@ from tests.real_traces import DATA
 from tests.support.session_files import crafted, filled, recording
 from tests.support.stored_writer import METADATA
 from tests.support.texts import raises_id
-from tfvis_nb.compat.merge_sessions import add_session
+from tfvis_nb.compat.tftracer_server import add_session
 from tfvis_nb.session.file.counters import Counts, read_ledger
 from tfvis_nb.session.file.entries import Signature
 from tfvis_nb.session.file.writer import Writer

@@ -2,6 +2,7 @@
 
 import { render } from "preact";
 import type { Host } from "../../host/host";
+import type { Store } from "../../state/store";
 import { followKeys, ownKeys } from "../../ui/own_keys";
 import { timelinePane } from "../../ui/page_panes";
 import { styledShadow } from "../../ui/styled_shadow";
@@ -11,7 +12,6 @@ import { bindDetailsWidth, shrinkToLanes } from "../sizes";
 import { STYLES } from "../styles";
 import comparison from "../styles/comparison.css";
 import { Around } from "./around";
-import { followEachOther } from "./follow";
 
 /** The part of the window that each timeline of a page has at first. */
 const PAGE_PART = 0.31;
@@ -77,4 +77,27 @@ async function showSide(
   Object.assign(pane, { tfvis: mounted });
   if (mounted && splitter) shrinkToLanes(pane, splitter, mounted.store, PAGE_PART);
   return mounted;
+}
+
+/**
+ * Share the search in both directions, and give the lower timeline the lane filter of the upper
+ * one in its order; selection, view and sizes go over their link.
+ */
+function followEachOther(stores: readonly Store[]): void {
+  const [upper, ...lower] = stores;
+  const filterOf = (store: Store) => store.host.get("lane_filter");
+  let filter = upper && filterOf(upper);
+  upper?.on(["layout"], () => {
+    const { byBusy } = upper.lanes;
+    for (const store of lower) {
+      if (filterOf(upper) !== filter) store.setOption("lane_filter", filterOf(upper));
+      if (store.lanes.byBusy !== byBusy) store.lanes.sortByBusy(byBusy);
+    }
+    filter = filterOf(upper);
+  });
+  for (const store of stores)
+    store.on(["search"], () => {
+      for (const other of stores)
+        if (other.searchText !== store.searchText) other.setSearch(store.searchText);
+    });
 }

@@ -1,6 +1,8 @@
 /** Everything known about one event. */
 
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { isolated, withoutControls } from "../../model/format/bidi";
 import {
   formatBytes,
   formatCount,
@@ -11,23 +13,33 @@ import {
   unbroken,
 } from "../../model/format/units";
 import { meaningOf } from "../../model/glossary";
-import { activityIn, kindOf, locationOf, moves, nameOf, opOf } from "../../model/lanes/event_text";
+import { activityIn, kindOf, locationOf, moves, nameOf, opOf, taskName } from "../../model/lanes/event_text";
 import { NO_NAME } from "../../model/lanes/labels";
 import { stepName } from "../../model/lanes/step_bars";
 import { eventAt } from "../../model/lod/merged";
 import { activityLabel } from "../../model/paint/palette";
 import { NO_STEP, type Step } from "../../model/types";
+import type { Frame } from "../../model/wire/code";
 import type { Edge, EdgeKind } from "../../model/wire/details";
 import { annotationsOf } from "../../state/annotations";
 import type { Store } from "../../state/store";
+import { lastUser, type Tensor, tensorsOf } from "../../state/tensors";
+import { placeLabel } from "../code/line_text";
 import { GraphButton } from "../graph/button";
 import { AnnotateButton, AnnotationList } from "./annotation_list";
-import { arrivalFacts } from "./collective";
 import { PanelHeader } from "./header";
-import { Lifetimes } from "./lifetimes";
-import { FusedList, LinkList, NodeSection } from "./lists";
+import { EventLink, FusedList, LinkList, NodeSection } from "./lists";
 import { Outputs, RecordedMemory } from "./records";
-import { Source } from "./source";
+import {
+  aliasNames,
+  ESTIMATED,
+  handedOn,
+  lengthText,
+  lifeText,
+  makerOf,
+  partText,
+  sizeText,
+} from "./tensor_texts";
 import { TransferCard, transferFacts } from "./transfer";
 import type { EventProps, Fact } from "./types";
 
@@ -215,4 +227,164 @@ function sameName(store: Store, id: number): { count: number; total: number } | 
   const { drawn } = store;
   const ids = store.derived.sameName(id).filter((other) => kindOf(drawn, other) === kindOf(drawn, id));
   return { count: ids.length, total: ids.reduce((sum, other) => sum + drawn.duration[other], 0) };
+}
+
+/** Longer lists are cut here until the user asks for the rest. */
+const FIRST_TENSORS = 6;
+
+function Lifetimes({ store, actions, id }: EventProps) {
+  const [all, setAll] = useState(false);
+  const tensors = tensorsOf(store, eventAt(store.drawn, id));
+  if (tensors.length === 0) return null;
+  const isEstimated = tensors.some(({ track }) => track.estimated);
+  const shown = all ? tensors : tensors.slice(0, FIRST_TENSORS);
+  return (
+    <section aria-label="Lifetimes">
+      <h3 title={isEstimated ? ESTIMATED : undefined}>Lifetimes{isEstimated ? " (estimated)" : ""}</h3>
+      <table class="lifetimes" aria-label="Lifetimes of buffers">
+        <thead>
+          <tr>
+            <th>Buffer</th>
+            <th>Size</th>
+            <th title="From its allocation to its free">Lived</th>
+          </tr>
+        </thead>
+        <tbody>
+          {shown.map((tensor) => (
+            <Lifetime key={`${tensor.track.allocator} ${tensor.at}`} {...{ store, actions, tensor }} />
+          ))}
+        </tbody>
+      </table>
+      {tensors.length > shown.length && (
+        <button type="button" class="link" onClick={() => setAll(true)}>
+          <b>{tensors.length - shown.length} more</b>
+        </button>
+      )}
+    </section>
+  );
+}
+
+function Lifetime({ store, actions, tensor }: Omit<EventProps, "id"> & { tensor: Tensor }) {
+  const { track } = tensor;
+  const user = lastUser(store, tensor);
+  const aliases = handedOn(store, tensor, FIRST_TENSORS);
+  return (
+    <>
+      <tr title={`${lifeText(tensor)}; ${track.allocator}`}>
+        <td>{partText(store, tensor)}</td>
+        <td>{sizeText(tensor)}</td>
+        <td>{lengthText(tensor)}</td>
+      </tr>
+      {aliases && (
+        <tr class="more">
+          <td colSpan={3}>
+            <small title={aliasNames(store, tensor).join("\n")}>{aliases}</small>
+          </td>
+        </tr>
+      )}
+      {user !== null && user !== makerOf(store, tensor) && (
+        <tr class="more">
+          <td colSpan={3}>
+            <small>last used by</small> <EventLink store={store} actions={actions} id={user} />
+          </td>
+        </tr>
+      )}
+    </>
+  );
+}
+
+function arrivalFacts({ store, actions, id }: EventProps): Fact[] {
+  const { details, drawn } = store;
+  const last = details?.last(id) ?? null;
+  const spread = details?.spread(id) ?? null;
+  if (last === null || spread === null || spread === 0) return [];
+  const after = `${formatDuration(spread)} after the first`;
+  if (last === drawn.lanes[drawn.lane[id]].task) {
+    return [{ term: "Last rank", value: `this one, ${after}: the others waited for it` }];
+  }
+  const event = lastArrived(store, id, last);
+  return [
+    {
+      term: "Waited for",
+      value: (
+        <>
+          {event === null ? taskName(last) : <EventLink store={store} actions={actions} id={event} />}{" "}
+          <small>
+            {taskName(last)} came last, {after}
+          </small>
+        </>
+      ),
+    },
+  ];
+}
+
+/** The row of the same collective on the last rank; null if it is not loaded. */
+function lastArrived(store: Store, id: number, task: string): number | null {
+  if (HAS_KERNEL && store.remote) return null;
+  const { drawn } = store;
+  const kind = kindOf(store.drawn, id);
+  const isIt = (other: number) =>
+    drawn.lanes[drawn.lane[other]].task === task &&
+    kindOf(store.drawn, other) === kind &&
+    // For a node in a loop, the execution at that time.
+    drawn.start[other] <= store.end(id) &&
+    store.end(other) >= drawn.start[id];
+  return store.derived.sameName(id).find(isIt) ?? null;
+}
+
+/** With more frames, the user's own come first until all are requested. */
+const FIRST_FRAMES = 8;
+
+function Source({ store, actions, id }: EventProps) {
+  const [all, setAll] = useState(false);
+  const stack = store.details?.stack(id) ?? [];
+  if (stack.length === 0) return null;
+  const own = stack.filter(({ file }) => file.own);
+  const shown = all || own.length === 0 ? stack : own;
+  const frames = all ? shown : shown.slice(0, FIRST_FRAMES);
+  const open = ({ file, line }: Frame) => actions.toggleCode({ file: file.name, line });
+  return (
+    <section class="source">
+      <h3>Source</h3>
+      {own.length > 0 && <Snippet {...{ store, actions, id }} />}
+      <ol class="links" aria-label="Stack">
+        {frames.map((frame, at) => (
+          <li key={at}>
+            <button type="button" class="link" title={frame.file.name} onClick={() => open(frame)}>
+              <b>{placeLabel({ file: frame.file.name, line: frame.line })}</b>{" "}
+              {frame.function && <small>in {isolated(frame.function)}</small>}
+            </button>
+          </li>
+        ))}
+      </ol>
+      {stack.length > frames.length && (
+        <button type="button" class="link" onClick={() => setAll(true)}>
+          <b>All {stack.length} calls</b>
+        </button>
+      )}
+    </section>
+  );
+}
+
+/** The line with the one before and the one after. */
+function Snippet({ store, id }: EventProps) {
+  const { line, file, text } = store.details!.ownFrame(id)!;
+  const known = store.code?.files.find(({ name }) => name === file.name);
+  const texts = known && store.code?.text(known);
+  const around = [line - 1, line, line + 1].flatMap((number) => {
+    const found = texts?.get(number) ?? (number === line ? text : undefined);
+    return found === undefined ? [] : [{ number, text: withoutControls(found) }];
+  });
+  const indents = around.flatMap((each) => (each.text.trim() ? [each.text.search(/\S/)] : []));
+  const indent = Math.min(...indents);
+  return (
+    <pre class="snippet">
+      {around.map((each) => (
+        <div key={each.number} aria-current={each.number === line}>
+          <i>{each.number}</i>
+          <code>{each.text.slice(indent) || " "}</code>
+        </div>
+      ))}
+    </pre>
+  );
 }

@@ -5,15 +5,16 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { annotationsWith } from "../../model/annotations";
 import { isolated } from "../../model/format/bidi";
-import { formatBytes, formatCount, formatNumber, formatTime } from "../../model/format/units";
+import { formatBytes, formatCount, formatDuration, formatNumber, formatTime } from "../../model/format/units";
 import { NO_NAME } from "../../model/lanes/labels";
 import { searchHint } from "../../model/search/hint";
 import { parseQuery } from "../../model/search/query";
 import type { Matches } from "../../model/search/search";
 import { aliveAt, levelAt, type Moment } from "../../model/wire/memory";
+import type { OwnBar } from "../../model/wire/own_tracks";
 import { shownAnnotations } from "../../state/annotations";
 import { isCritical } from "../../state/critical_path";
-import { foundBars } from "../../state/own_tracks";
+import { foundBars, selectBar } from "../../state/own_tracks";
 import { stepBarsShown } from "../../state/step_bars_shown";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
@@ -22,7 +23,6 @@ import { ScopedText } from "../../ui/scoped_text";
 import { hasTabs } from "../sizes";
 import { AnnotationEditor } from "./annotation_editor";
 import { AnnotationList } from "./annotation_list";
-import { BarList } from "./bar_list";
 import { EventDetails } from "./event";
 import { EventTable } from "./event_table";
 import { PanelHeader } from "./header";
@@ -167,5 +167,29 @@ export function MemoryDetails({ store, actions, track, time }: MemoryProps) {
         </p>
       )}
     </>
+  );
+}
+
+const MOST = 30;
+
+function BarList({ store, bars }: { store: Store; bars: readonly OwnBar[] }) {
+  if (!bars.length) return null;
+  return (
+    <section aria-label="Own bars">
+      <h3>Own bars ({formatCount(bars.length)})</h3>
+      <ul class="links">
+        {bars.slice(0, MOST).map(({ track, at }) => (
+          <li key={`${track.name}\0${at}`}>
+            <button type="button" class="link" onClick={() => selectBar(store, track, at)}>
+              <b>{isolated(track.names[at] || track.name)}</b>{" "}
+              <small>
+                {formatDuration(track.lengths[at])} at {formatTime(track.starts[at], 1000)}
+              </small>
+            </button>
+          </li>
+        ))}
+      </ul>
+      {bars.length > MOST && <p class="unlinked">{formatCount(bars.length - MOST)} more</p>}
+    </section>
   );
 }
