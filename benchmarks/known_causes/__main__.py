@@ -145,6 +145,12 @@ def _summary(found: list[Judged]) -> list[Row]:
         _part("repairs are predicted", len(predicted), len(asked), 0.85),
         _part("within 15 % of the twin, of all", int((off <= 0.15).sum()), len(asked), 0.75),
         _part("within 25 % of the twin, of the predicted", int((off <= 0.25).sum()), len(predicted), 0.9),
+        _part(
+            "the range holds the twin, of the predicted",
+            sum(one.holds for one in predicted),
+            len(predicted),
+            0.9,
+        ),
         _part("separated pairs have steps to compare", len(enough), len(separated), 1),
         _part("of these, differ, and how", len(told), len(enough), 1),
         *(

@@ -55,6 +55,8 @@ class Prediction(NamedTuple):
     predicted_ms: float = np.nan
     twin_ms: float = np.nan
     """The step of the twin's trace."""
+    holds: bool = False
+    """Whether the range of the predicted typical step holds that of the twin's trace."""
 
     @property
     def off(self) -> float:
@@ -205,13 +207,15 @@ def _named_lines(cause: pd.DataFrame) -> tuple[str, ...]:
 
 def _predicted(program: Program, places: frozenset[str], slow: tv.Trace, fixed: tv.Trace) -> Prediction:
     try:
-        times = slow.what_if(**program.what_at(places)).times
+        found = slow.what_if(**program.what_at(places))
     except ValueError as refused:
         return Prediction(str(refused))
     before, after = (
-        _typical(program, one.to_numpy()) / 1e6 for one in (times.recorded_ns, times.predicted_ns)
+        _typical(program, found.times[f"{name}_ns"].to_numpy()) / 1e6 for name in ("recorded", "predicted")
     )
-    return Prediction("", before, after, _step_ms(program, fixed))
+    twin = fixed.steps.loc[fixed.steps["step"] != NO_STEP, "duration_ns"].median()
+    holds = bool(found.typical.low_ns <= twin <= found.typical.high_ns)
+    return Prediction("", before, after, _step_ms(program, fixed), holds)
 
 
 def _compared(first: Recording, second: Recording) -> Claim:

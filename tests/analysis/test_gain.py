@@ -109,22 +109,22 @@ def test_a_range_comes_from_the_steps_of_the_trace() -> None:
     assert np.isnan([few.low_ns, few.high_ns]).all()
 
 
-@pytest.mark.parametrize(("factor", "small"), [(0, 0.4), (0.8, 1)])
+@pytest.mark.parametrize(("factor", "small"), [(0, 0.25), (0.8, 1)])
 def test_a_range_starts_at_small_work_without_the_wait_before_it(factor: float, small: float) -> None:
-    """Of an op of 9 ms, small ones of 50 us and one of 1 ms, which fills its cache in 100 us."""
+    """Of an op of 90 ms, small ones of 50 us and one of 10 ms, which fills its cache in 1.6 ms."""
     rows = [
-        op(name, step * 10**8 + start, length, *needed, op=name, step=step)
+        op(name, step * 10**9 + start, length, *needed, op=name, step=step)
         for step in range(5)
         for name, start, length, needed in (
-            ("wait", 0, 9_000_000, []),
-            ("small", 9_000_000, 50_000, ["wait"]),
-            ("large", 9_050_000, 1_000_000, ["small"]),
+            ("wait", 0, 90_000_000, []),
+            ("small", 90_000_000, 50_000, ["wait"]),
+            ("large", 90_050_000, 10_000_000, ["small"]),
         )
     ]
     typical = built(rows).what_if(ops={"wait": factor}).typical
-    assert typical.predicted_ns == factor * 9_000_000 + 1_050_000
-    large = 900_000 if factor == 0 else 1_000_000
-    assert typical.low_ns == pytest.approx(factor * 9_000_000 + small * 50_000 + large)
+    assert typical.predicted_ns == factor * 90_000_000 + 10_050_000
+    large = 8_400_000 if factor == 0 else 10_000_000
+    assert typical.low_ns == pytest.approx(factor * 90_000_000 + small * 50_000 + large)
 
 
 def test_gains_of_traces_that_lack_the_wait_have_a_reason() -> None:

@@ -15,6 +15,7 @@ from tfvis_nb.analysis.hardware.ceilings import ceilings
 from tfvis_nb.analysis.hardware.devices import devices
 from tfvis_nb.analysis.hardware.op_work import op_work
 from tfvis_nb.analysis.prediction.replay import no_change, replay
+from tfvis_nb.analysis.prediction.typical import same_rows
 from tfvis_nb.core.categories import beginning, containing, is_kind
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.labels import shown_task
@@ -124,9 +125,10 @@ def early_factors(trace: Trace, task: str) -> np.ndarray:
 def without_lock_waits(trace: Trace, removed: np.ndarray) -> np.ndarray:
     """Return the factor of each event's own work (float64) if removed work leaves the interpreter to others.
 
-    A thread that returns to Python while another one runs Python waits for 5 ms, and the trace has no event
-    for that. So of each stretch of work of a thread of Python, whole multiples of that are waits if removed
-    Python runs on another thread for at least half of it.
+    A thread that returns to Python while another one runs Python waits until that one hands the lock over,
+    after 5 ms at the latest, and the trace has no event for that. So if removed Python runs on another thread
+    for at least half of it, waits are whole multiples of 5 ms of each stretch of work of a thread of Python,
+    and what a row's own work exceeds that of the same row in the step with the least.
     """
     times, table = backtracker(trace).times, backtracker(trace).dependencies
     events, found = trace.events, np.ones(len(removed))
@@ -148,7 +150,9 @@ def without_lock_waits(trace: Trace, removed: np.ndarray) -> np.ndarray:
     length = end - start
     during = _covered(held.start, held.end, end) - _covered(held.start, held.end, start)
     waited = np.where(2 * during >= length, length // _SWITCH * _SWITCH, 0)
-    total, lost = (np.bincount(event, part, len(found)) for part in (length, waited))
+    total, contended, lost = (np.bincount(event, part, len(found)) for part in (length, during, waited))
+    shortest = pd.Series(total).where(total > 0).groupby(same_rows(trace)).transform("min").to_numpy()
+    lost = np.maximum(lost, np.where((total > 0) & (2 * contended >= total), total - shortest, 0))
     found[lost > 0] -= (lost / np.maximum(total, 1))[lost > 0]
     return found
 

@@ -70,7 +70,7 @@ class Predicted(Trace):
         The range from low to high comes from the steps of the trace. High is the 90 % quantile of the
         predicted ones. Low is their 10 % quantile or, if it is smaller, their median if all work is as fast
         as its fastest recording. If less than half of the step is left, small work on the host then also
-        takes up to 2.5 times less, because it ran after a long wait. Both are NaN for fewer than five steps.
+        takes up to 4 times less, because it ran after a long wait. Both are NaN for fewer than five steps.
 
         Examples
         --------

@@ -10,6 +10,7 @@ from tfvis_nb.analysis.critical_path.dependency_table import Dependencies
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 
 _LEAST = 0.05
 _NOT_YET = -(1 << 62)
@@ -97,8 +98,9 @@ def _sweep(
     """Return the new times, and when each dependency releases its target: `released` unless NaN there."""
     times, table = backtracker(trace).times, backtracker(trace).dependencies
     count, is_known = len(released), ~np.isnan(released)
-    # Time between steps is no event's work.
-    lag_factor = np.where(times.step[table.source] == times.step[table.target], lag_factor, 1.0)
+    # Time between steps is no event's work. But a row without a step, as of an iterator, may run within one.
+    between = (times.step[table.source] != times.step[table.target]) & (times.step[table.target] != NO_STEP)
+    lag_factor = np.where(between, 1.0, lag_factor)
     lag = np.where(is_known, released, _lags(table) * lag_factor).tolist()
     # Known releases come from an event without time or work.
     source = np.where(is_known, len(times.start), table.source)

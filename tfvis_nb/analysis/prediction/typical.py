@@ -20,11 +20,13 @@ FEWEST_STEPS = 5
 LOWEST, HIGHEST = 0.1, 0.9
 """The range leaves out the same share of steps on either side."""
 
-_COLD = 2.5
-"""How many times slower small work runs after a wait. On two cores, programs whose waits of 7 to 17 ms were
-really removed ran 1.3 to 3.7 times faster after it; this is the middle."""
-_REFILL = 100_000
-"""The most time (ns) that a row loses: a second-level cache of 1 to 2 MB fills in it at 10 to 20 GB/s."""
+_COLD = 4
+"""How many times slower small work can run after a wait. On two cores that other programs used too, a
+pause of 12 ms alone made plain Python 3.2 times and a small ``tf.function`` up to 4 times slower (TensorFlow
+2.21), and the range must hold that."""
+_REFILL = 1_600_000
+"""The most time (ns) that a row loses. Python and the runtime follow pointers: they load a second-level cache
+of 1 MB by lines of 64 bytes, each in 0.1 us."""
 
 
 class Typical(NamedTuple):
@@ -75,16 +77,25 @@ def _warm(duration: np.ndarray) -> np.ndarray:
 
 
 @per_trace
-def _fastest(trace: Trace) -> np.ndarray:
-    """Return the shortest self time of the same row in any step / the self time of each event."""
+def same_rows(trace: Trace) -> np.ndarray:
+    """Return a number for each event (int64): that of the same row, by its place in the step, of any step."""
     events = trace.events
-    own = self_times_of(trace)[0].astype(np.float64)
     row = [events[name].cat.codes.to_numpy() for name in ("task", "device", "kind", "op")]
     key = pd.MultiIndex.from_arrays([*row, events["name"].to_numpy()]).factorize()[0]
     step = events["step"].to_numpy()
     place = pd.Series(key).groupby([key, step]).cumcount().to_numpy()
-    inside = (step != NO_STEP) & (own > 0)
-    shortest = pd.Series(own[inside]).groupby([key[inside], place[inside]]).transform("min")
-    found = np.ones(len(events))
-    found[inside] = shortest.to_numpy() / own[inside]
+    # Rows outside of steps are the same as no others.
+    alone = np.where(step == NO_STEP, np.arange(len(events)), -1)
+    found: np.ndarray = pd.MultiIndex.from_arrays([key, place, alone]).factorize()[0]
+    return found
+
+
+@per_trace
+def _fastest(trace: Trace) -> np.ndarray:
+    """Return the shortest self time of the same row in any step / the self time of each event."""
+    own = self_times_of(trace)[0].astype(np.float64)
+    found = np.ones(len(own))
+    took = own > 0
+    shortest = pd.Series(own[took]).groupby(same_rows(trace)[took]).transform("min")
+    found[took] = shortest.to_numpy() / own[took]
     return found
