@@ -29,6 +29,7 @@ from tests.browser.jupyter_server import JupyterServer
 from tests.browser.notebook import Notebook, OpenNotebook, put_away, state
 from tests.browser.timeline import OpenExported, Timeline
 from tests.browser.watched import Watched
+from tests.real_traces import DATA, real_trace
 from tests.support.shares import PAGES
 
 FAILED = pytest.StashKey[bool]()
@@ -267,6 +268,13 @@ def notebook(lab: Lab, request: pytest.FixtureRequest) -> Iterator[OpenNotebook]
         raise
     finally:
         lab.tidy(keep=sound)
+
+
+@pytest.fixture(scope="package")
+def distributed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The page of two workers and a parameter server."""
+    trace = real_trace(DATA / "dist_inproc_ps_2workers_step0.pb")
+    return trace.to_html(tmp_path_factory.mktemp("page") / "distributed.html")
 
 
 @pytest.fixture(scope="module")

@@ -10,14 +10,9 @@ from playwright.sync_api import Locator, expect
 
 from tests.browser.dashboard import COPIES
 from tests.browser.timeline import OpenExported, Timeline
-from tests.real_traces import real_trace
+from tests.real_traces import DATA, real_trace
 
-DISTRIBUTED = Path(__file__).parent.parent / "data" / "dist_inproc_ps_2workers_step0.pb"
-
-
-@pytest.fixture(scope="module")
-def distributed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return real_trace(DISTRIBUTED).to_html(tmp_path_factory.mktemp("page") / "distributed.html")
+DISTRIBUTED = DATA / "dist_inproc_ps_2workers_step0.pb"
 
 
 @pytest.fixture

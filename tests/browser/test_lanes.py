@@ -22,11 +22,6 @@ DISTRIBUTED = DATA / "dist_inproc_ps_2workers_step0.pb"
 LOCAL = DATA / "local_mlp_step1.pb"
 
 
-@pytest.fixture(scope="module")
-def distributed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return real_trace(DISTRIBUTED).to_html(tmp_path_factory.mktemp("page") / "distributed.html")
-
-
 @pytest.fixture
 def timeline(exported: OpenExported, distributed: Path) -> Timeline:
     return exported(distributed).wait()
@@ -240,12 +235,10 @@ def test_tooltip_wraps_a_kernel_name_without_spaces(exported: OpenExported, tmp_
 # One event of each activity, 10 us each: kind, op, lane, and whether it is on the GPU.
 ACTIVE = {
     "device compute": ("kernel", "MatMul", "stream:13", True),
-    "copy D2H": ("memcpy", "MemcpyD2H", "memcpy D2H", True),
-    "copy D2D": ("memcpy", "MemcpyD2D", "memcpy D2D", True),
+    **{f"copy {way}": ("memcpy", f"Memcpy{way}", f"memcpy {way}", True) for way in ("D2H", "D2D", "H2D")},
     "input": ("op", "IteratorGetNext", "ops", False),
     "communication": ("transfer", "RecvTensor", "recv", False),
     "launch": ("op", "MatMul", "ops", True),
-    "copy H2D": ("memcpy", "MemcpyH2D", "memcpy H2D", True),
     "compile": ("op", "_XlaCompile", "ops", False),
     "host compute": ("op", "Add", "ops", False),
     "runtime": ("host", "Session::Run", "thread 7", False),
