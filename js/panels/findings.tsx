@@ -4,7 +4,7 @@ import type { LinkMessage } from "../host/channel";
 import { formatPercent, unbroken } from "../model/format/units";
 import type { Finding, FindingsBlock, OverviewLine } from "../model/wire/overview";
 import { CannotSay } from "../ui/block_head";
-import { OverviewLines } from "../ui/overview_card";
+import { FindingBody, OverviewLines } from "../ui/overview_card";
 
 interface FindingsProps {
   block: FindingsBlock;
@@ -49,7 +49,7 @@ interface ItemProps {
 }
 
 function Item({ finding, publish }: ItemProps) {
-  const { level, title, text, advice, share, of, zoom } = finding;
+  const { level, title, share, of } = finding;
   return (
     <li data-level={level}>
       <span class="share">
@@ -63,17 +63,7 @@ function Item({ finding, publish }: ItemProps) {
       </span>
       <div>
         <h3>{title}</h3>
-        <p>{unbroken(text)}</p>
-        {advice && <p class="advice">{unbroken(advice)}</p>}
-        {zoom && (
-          <button
-            type="button"
-            aria-label={`Show: ${title}`}
-            onClick={() => publish({ kind: "select", lanes: null, ...zoom })}
-          >
-            Show
-          </button>
-        )}
+        <FindingBody finding={finding} onShow={(zoom) => publish({ kind: "select", lanes: null, ...zoom })} />
       </div>
     </li>
   );

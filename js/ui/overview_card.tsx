@@ -1,9 +1,9 @@
-/** The overview of a trace: the parts of step time as bars, and figures. */
+/** The overview of a trace: the parts of step time as bars, figures and findings. */
 
 import { formatDuration, formatPercent, unbroken } from "../model/format/units";
 import { meaningOf } from "../model/glossary";
 import { activityColour, activityLabel } from "../model/paint/palette";
-import type { OverviewCard, OverviewLine, StepBar, StepPart } from "../model/wire/overview";
+import type { Finding, OverviewCard, OverviewLine, StepBar, StepPart } from "../model/wire/overview";
 import { ScopedText } from "./scoped_text";
 
 /** Smaller parts of a step are narrower than a pixel and cannot be seen in a bar. */
@@ -122,4 +122,24 @@ function Line({ term, values, about }: { term: string; values: string[]; about: 
 /** For light and dark, by the surrounding theme. */
 function colourOf(name: string): string {
   return `light-dark(${activityColour(name, "light")}, ${activityColour(name, "dark")})`;
+}
+
+interface FindingBodyProps {
+  finding: Finding;
+  onShow: (zoom: NonNullable<Finding["zoom"]>) => void;
+}
+
+/** The text, the advice and the button of a finding. */
+export function FindingBody({ finding: { title, text, advice, zoom }, onShow }: FindingBodyProps) {
+  return (
+    <>
+      <p>{unbroken(text)}</p>
+      {advice && <p class="advice">{unbroken(advice)}</p>}
+      {zoom && (
+        <button type="button" aria-label={`Show: ${title}`} onClick={() => onShow(zoom)}>
+          Show
+        </button>
+      )}
+    </>
+  );
 }

@@ -5,7 +5,7 @@ import type { Actions } from "../../input/actions";
 import { formatPercent, unbroken } from "../../model/format/units";
 import type { Finding, FindingsBlock } from "../../model/wire/overview";
 import type { Store } from "../../state/store";
-import { HowMeasured } from "../../ui/overview_card";
+import { FindingBody, HowMeasured } from "../../ui/overview_card";
 import { hasTabs } from "../sizes";
 
 interface FindingsProps {
@@ -66,13 +66,7 @@ function Item({ store, actions, finding, isOpen }: ItemProps) {
         <summary>
           <b>{finding.title}</b> <Gravity finding={finding} />
         </summary>
-        <p>{unbroken(finding.text)}</p>
-        <p class="advice">{unbroken(finding.advice)}</p>
-        {finding.zoom && (
-          <button type="button" onClick={() => show(store, actions, finding)}>
-            Show
-          </button>
-        )}
+        <FindingBody finding={finding} onShow={() => show(store, actions, finding)} />
         <HowMeasured text={finding.how} />
       </details>
     </li>
