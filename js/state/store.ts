@@ -192,7 +192,7 @@ export class Store extends ShownStep {
     this.arrangement = this.#arranged();
     if (!this.aligned && this.#many.begin(this.arrangement, this.drawn)) this.arrangement = this.#arranged();
     this.placement = new Placement(this.drawn, this.arrangement, this.derived.rowNumbers, this.step);
-    this.scrollTo(this.scroll);
+    this.scrollTo(this.scroll, 0);
     return this.arrangement;
   }
 
@@ -282,12 +282,12 @@ export class Store extends ShownStep {
   setSize(width: number, height: number): void {
     this.width = width;
     this.height = height;
-    this.scrollTo(this.scroll);
     this.emit("viewport");
   }
 
-  scrollTo(scroll: number): void {
-    const limit = Math.max(0, this.arrangement.height - this.height);
+  /** Higher lanes stay scrolled beyond their end: a click that opens something would move them under the pointer. */
+  scrollTo(scroll: number, kept = this.scroll): void {
+    const limit = Math.max(kept, this.arrangement.height - this.height);
     const next = Math.round(Math.min(Math.max(scroll, 0), limit));
     if (next === this.scroll) return;
     this.scroll = next;

@@ -50,8 +50,8 @@ function onNeeds(root: ParentNode, store: Store, fit: () => void, signal: AbortS
   // until then has already moved the native scroll bar.
   const observer = new MutationObserver(() => {
     fit();
-    const scroller = part("scroll");
-    if (scroller) scroller.scrollTop = store.scroll;
+    const lanes = part("lanes")!;
+    store.setSize(lanes.clientWidth, lanes.clientHeight);
   });
   for (const name of ["range", "graph", "code", "details"])
     if (part(name)) observer.observe(part(name)!, { childList: true });
@@ -196,7 +196,7 @@ export function followSize(
 export function bindScroll(scroller: HTMLElement, store: Store): void {
   const inner = scroller.firstElementChild as HTMLElement;
   const fit = () => {
-    inner.style.height = `${store.arrangement.height}px`;
+    inner.style.height = `${Math.max(store.arrangement.height, store.scroll + store.height)}px`;
     if (Math.abs(scroller.scrollTop - store.scroll) >= 1) scroller.scrollTop = store.scroll;
   };
   store.on(["layout", "viewport"], fit);

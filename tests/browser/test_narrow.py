@@ -261,6 +261,16 @@ def test_opening_details_moves_no_lane(exported: OpenExported, tmp_path: Path) -
             assert after == {name: before[name] for name in after}, width
 
 
+def test_labels_stay_beside_their_lanes(exported: OpenExported, tmp_path: Path) -> None:
+    trace = real_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
+    timeline = exported(trace.to_html(tmp_path / "page.html")).wait()
+    resize(timeline, 1280)
+    labels = timeline.root.get_by_role("group", name="Lanes")
+    # As the focus on a label that is half in sight does.
+    labels.get_by_role("button").last.evaluate("button => button.scrollIntoView()")
+    assert labels.evaluate("element => element.scrollTop") == 0
+
+
 @pytest.mark.thorough
 def test_typed_text_stays_readable_beside_its_hits(timeline: Timeline) -> None:
     timeline.search_box.fill("op:Conv2D >1s")

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from playwright.sync_api import Locator, expect
 
+from tests.browser.conftest import WINDOW
 from tests.browser.dashboard import TRACE
 from tests.browser.notebook import Notebook, OpenNotebook
+from tests.browser.test_narrow import PLACES, TO_THE_END
+from tests.real_traces import DATA
 
 SCROLLER = 'document.querySelector(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-WindowedPanel-outer")'
 TO_ITS_END = "element => { element.scrollTop = element.scrollHeight; return element.scrollTop }"
 SELECT = "(host, selection) => host.tfvis.store.select(selection)"
 EVENTS = {"events": list(range(30))}
+MANY_LANES = str(DATA / "gpu_tf218_function.xplane.pb.xz")
 RANGE = {"start": 0, "end": 1e9, "lanes": None, "step": None}
 TOP = "element => element.getBoundingClientRect().top"
 # As JupyterLab's setting of that name does; other front ends have no room below the last cell.
@@ -71,3 +75,25 @@ def test_click_that_closes_a_table_keeps_the_lanes(notebook: OpenNotebook) -> No
         mouse.click(box["x"] + 50, before + 60)
         expect(table).to_have_count(0)
         assert timeline.lanes.evaluate(TOP) == before, is_on
+    book.page.set_viewport_size(WINDOW)
+
+
+def test_details_that_need_height_move_no_lane(notebook: OpenNotebook) -> None:
+    book = notebook(["import tfvis_nb as tv", f"tv.show_dashboard({MANY_LANES!r})"])
+    book.run_all()
+    book.page.set_viewport_size({"width": 1280, "height": 900})
+    timeline = book.dashboard(1).wait().timeline
+    timeline.lanes.scroll_into_view_if_needed()
+    assert timeline.lanes.evaluate(TO_THE_END) > 0
+    labels = timeline.root.get_by_role("group", name="Lanes")
+    before, low = labels.evaluate(PLACES), timeline.lanes.bounding_box()
+    assert low
+    timeline.host.evaluate(SELECT, EVENTS)
+    expect(timeline.details).to_be_visible()
+    high = timeline.lanes.bounding_box()
+    while high == low:  # the widget grows in a later frame
+        book.page.wait_for_timeout(20)
+        high = timeline.lanes.bounding_box()
+    after = labels.evaluate(PLACES)
+    assert {name: after[name] for name in before} == before
+    book.page.set_viewport_size(WINDOW)
