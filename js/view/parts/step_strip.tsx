@@ -8,6 +8,7 @@ import { formatCount, formatDuration, formatRatio } from "../../model/format/uni
 import {
   busyLabel,
   countSteps,
+  SLOW_RATIO,
   type StepBar,
   type StepBars,
   stepBars,
@@ -88,7 +89,10 @@ function DescribedStep({ store, figures, busyName, hovered, show }: DescribedSte
   const parts = isChosen
     ? [stepName(step), ...facts.map((fact) => ` · ${fact}`)]
     : figures.ratios[index] >= ALIKE
-      ? [`Slowest${first}: step ${step.step}`, ratioText(figures.ratios[index])]
+      ? [
+          `Slowest${first}: step ${step.step}`,
+          figures.ratios[index] >= SLOW_RATIO && ratioText(figures.ratios[index]),
+        ].filter(Boolean)
       : [];
   return (
     <button

@@ -307,6 +307,7 @@ def _activities(trace: Trace, task: str, step: int, start: int, end: int) -> dic
 
 def _word(key: str, figures: Figures) -> Texts:
     subject = capital(task_label(figures["task"]) or figures["task"] or "the task")
+    verb = "may be" if _doubt(figures) else "is"
     awaited = format_duration(figures["sole_wait_ns"])
     longest = ""
     if "lateness_ns" in figures:
@@ -329,7 +330,7 @@ def _word(key: str, figures: Figures) -> Texts:
         waiting = f"{other} waits" if figures["others"] == 1 else f"{other}s wait"
         met = "collectives whose negotiation names the ranks" if negotiated else "collectives"
         return Texts(
-            f"{subject} is {_doubt(figures)}a straggler at collectives",
+            f"{subject} {verb} a straggler",
             f"It is last at {figures['last']:,} of {figures['barriers']:,} {met}; the other {waiting}"
             f" for it alone for {awaited}{more}.",
             advice if more else f"{advice}another process on it, or input that arrives later.",
@@ -339,7 +340,7 @@ def _word(key: str, figures: Figures) -> Texts:
     if key == "straggler.inputs":
         waiting = "task waits" if figures["others"] == 1 else "tasks wait"
         return Texts(
-            f"{subject} is {_doubt(figures)}a straggler",
+            f"{subject} {verb} a straggler",
             f"Its tensors arrive last at {figures['last']:,} of {figures['barriers']:,} ops that need tensors"
             f" of several tasks, and the other {waiting} for it alone for {awaited}{more}.",
             advice if more else f"{advice}or a slower network to the parameter server.",
@@ -362,7 +363,7 @@ def _word(key: str, figures: Figures) -> Texts:
         )
     advice = advice if more else f"{advice}or a slower network to the parameter server."
     how += f"{largest}{clocks_sentence(figures['clocks_ns'])}"
-    return Texts(f"{subject} is {_doubt(figures)}a straggler", text, advice, how)
+    return Texts(f"{subject} {verb} a straggler", text, advice, how)
 
 
 def _doubt(figures: Figures) -> str:
