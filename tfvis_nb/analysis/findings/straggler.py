@@ -320,7 +320,7 @@ def _word(key: str, figures: Figures) -> Texts:
     batch = "more work in a batch, " if compared is None else ""
     advice = f"Rebalance its load, or find out what slows it down: {batch}a slower machine, "
     if more:
-        advice = "Balance the work: compare batch sizes, sequence lengths and loops."
+        advice = "Balance batch sizes, sequence lengths and loops."
     if key == "straggler.collective":
         negotiated = figures["negotiations"]
         other = "rank" if negotiated else "task"
