@@ -32,13 +32,8 @@ export function topLines({ files, lines }: Code, phase: string): Line[] {
 
 /** All of some totals together. */
 export function totalsOf(parts: readonly Totals[]): Totals {
-  const sum = { device: 0, host: 0, copied: 0, events: 0 };
-  for (const { device, host, copied, events } of parts) {
-    sum.device += device;
-    sum.host += host;
-    sum.copied += copied;
-    sum.events += events;
-  }
+  const sum = { device: 0, host: 0, copied: 0, events: 0, sampled: 0 };
+  for (const part of parts) for (const name of Object.keys(sum) as (keyof Totals)[]) sum[name] += part[name];
   return sum;
 }
 

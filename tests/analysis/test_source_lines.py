@@ -106,7 +106,9 @@ def test_calls_without_a_line_are_named_by_their_work() -> None:
         "tf.function-graph_building": "compiling",
         "backend_compile_and_load": "compiling",
         "EagerLocalExecute: __inference_compiled_7": "runtime",
-        "Iterator::Root::Prefetch": "input pipeline",
+        "Iterator::Prefetch": "waiting",
+        "InstantiatedCapturedFunction::Run": "waiting",
+        "Iterator::BatchV2": "input pipeline",
         "ExecutorState::Process": "runtime",
     }
     count = len(names)

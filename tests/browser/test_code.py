@@ -14,6 +14,7 @@ from tests.browser.timeline import OpenExported, Timeline, press_in_view_menu, v
 from tests.hostile_names import HOSTILE, hostile_trace
 from tests.large_traces import made_up
 from tfvis_nb import Trace, events
+from tfvis_nb.core.metadata import PYTHON_SAMPLES, THREAD_SAMPLES, table_of
 from tfvis_nb.core.stacks import Frame, StackBuilder
 
 CELL = """import model
@@ -256,3 +257,41 @@ def test_the_code_of_the_side_in_use_is_shown_in_a_comparison(exported: OpenExpo
     pane.locator("[role=option][data-line='4']").click()
     selected = both.a.timeline.host.evaluate("(host) => host.tfvis.store.selection.events")
     assert sorted(selected) == sorted([0, *FORWARD, *BACKWARD])
+
+
+def test_sampled_lines_have_bars_without_events(exported: OpenExported, tmp_path: Path) -> None:
+    """A line that sleeps in a PyFunc has its time, and the file of no op's stack has a tab."""
+    builder = StackBuilder()
+    stack = builder.stack([Frame("Cell [7]", 7, "<module>")])
+    builder.stack([Frame("load.py", 2, "batches")])
+    builder.file("load.py", "def batches():\n    time.sleep(1)\n")
+    rows = [("op", "PyFunc", 0, 100), ("host", "Iterator::Prefetch", 100, 300), ("host", "other", 400, 100)]
+    table = events.build(
+        {
+            "start_ns": [start * 10**6 for _, _, start, _ in rows],
+            "duration_ns": [length * 10**6 for *_, length in rows],
+            "kind": [kind for kind, *_ in rows],
+            "op": [op for _, op, *_ in rows],
+            "lane": ["tf_data"] * len(rows),
+        }
+    )
+    nested = pa.table({"stack": pa.array([stack, None, None], pa.int32())})
+    samples = [
+        {"time_ns": at * 10**6, "file": "load.py", "line": 2, "function": "batches"} for at in (20, 40, 60)
+    ]
+    looks = [{"time_ns": at * 10**6} for at in (20, 40, 60, 80, 500)]
+    metadata = {
+        subject: table_of(subject, [{"task": "", **row} for row in taken])
+        for subject, taken in ((THREAD_SAMPLES, samples), (PYTHON_SAMPLES, looks))
+    }
+    trace = Trace(table, nested=nested, stacks=builder.table(), metadata=metadata)
+    code = Pane(exported(trace.to_html(tmp_path / "page.html")).wait())
+    press_in_view_menu(code.timeline.root, "Code")
+    expect(code.file).to_have_text("load.py")
+    expect(code.line(2)).to_have_attribute("title", "host 100 ms, 100 ms of it by samples")
+    expect(code.top.first).to_contain_text("load.py:2")
+    # Waiting covers the time of others, so it has no share.
+    rest = code.pane.locator(".not-attributed")
+    expect(rest.locator("summary span")).to_have_text("host 100 ms, 50.0 %")
+    rest.locator("summary").click()
+    expect(rest.get_by_role("listitem")).to_contain_text(["Waiting 300 ms", "Runtime host 100 ms, 50.0 %"])

@@ -42,7 +42,7 @@ def test_only_what_events_refer_to_is_sent() -> None:
     ]
     assert sorted(zip(columns["code_line"], columns["code_frame"], strict=True)) == [(2, 0), (90, 1)]
     (line,) = header["code"]["lines"]
-    assert line == [0, 2, 1 + header["code"]["phases"].index("backward"), 30, 8, 0, 2]
+    assert line == [0, 2, 1 + header["code"]["phases"].index("backward"), 30, 8, 0, 2, 0]
 
 
 def test_events_without_a_line_equal_source_lines() -> None:

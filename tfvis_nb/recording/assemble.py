@@ -27,7 +27,11 @@ from tfvis_nb.recording.profiler.capture import XSpace
 from tfvis_nb.recording.profiler.function_graphs import FunctionGraph, graphs_of_steps
 from tfvis_nb.recording.python_samples import PythonSampler
 from tfvis_nb.recording.sessions.runs import Run
-from tfvis_nb.recording.stacks.sources import put_profile_stacks, put_session_stacks
+from tfvis_nb.recording.stacks.sources import (
+    put_profile_stacks,
+    put_sampled_lines,
+    put_session_stacks,
+)
 from tfvis_nb.recording.tensorflow_tracer import TensorFlowTracer
 from tfvis_nb.texts import Text, id_of
 
@@ -71,6 +75,7 @@ def assembled(
     everything = merged(sessions, _with_steps_alone(profiled))
     if python is not None:
         everything.metadata |= python.metadata()
+        put_sampled_lines(everything, python.lines())
     if tensorflow is not None:
         everything = _under_own_task(everything)
     everything.profiles = profiles

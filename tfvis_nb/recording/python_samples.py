@@ -13,6 +13,7 @@ import random
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from types import FrameType
 from typing import Any, NamedTuple
@@ -143,6 +144,10 @@ class PythonSampler:
                 rows = [{"task": "", "time_ns": at, **(shown[line] if line else {})} for at, line in samples]
                 tables[subject] = table_of(subject, rows)
         return tables
+
+    def lines(self) -> Sequence[tuple[str, int, str]]:
+        """Return the sampled lines, each once: a file of this process, a line and a function."""
+        return list(dict.fromkeys(line for _, line in (*self._samples, *self._called) if line))
 
     def _restore(self) -> None:
         with suppress(ValueError):

@@ -34,6 +34,8 @@ export interface Totals {
   host: number;
   copied: number;
   events: number;
+  /** The part of host that is known from samples of Python. */
+  sampled: number;
 }
 
 /** Totals of one line's events in one phase. */
@@ -94,7 +96,7 @@ export class Code {
     this.files = files;
     this.phases = phases;
     this.unattributed = unattributed;
-    this.lines = lines.map(([file, line, phase, device, host, copied, events]) => ({
+    this.lines = lines.map(([file, line, phase, device, host, copied, events, sampled]) => ({
       file,
       line,
       phase: phases[phase - 1] ?? "",
@@ -102,6 +104,7 @@ export class Code {
       host,
       copied,
       events,
+      sampled,
     }));
     this.#callers = oneOf(container, "code_caller", null, [Uint32Array]);
     this.#frameOf = oneOf(container, "code_frame", this.#callers.length, NUMBERS);

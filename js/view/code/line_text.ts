@@ -4,16 +4,6 @@ import { isolated } from "../../model/format/bidi";
 import { formatBytes, formatDuration, formatNumber, formatPercent } from "../../model/format/units";
 import type { Place, Totals } from "../../model/wire/code";
 
-/** Reasons why events have no line. */
-export const REASON_TEXTS: Readonly<Record<string, string>> = {
-  waiting: "Waiting",
-  compiling: "Compiling",
-  "input pipeline": "Input pipeline",
-  runtime: "Runtime",
-  library: "Library only",
-  "no stack": "No stack",
-};
-
 /** A file's name without its folders. */
 export function shortName(file: string): string {
   return file.slice(Math.max(file.lastIndexOf("/"), file.lastIndexOf("\\")) + 1) || file;
@@ -32,11 +22,12 @@ export function shareText({ device, host }: Totals, whole: Totals): string {
 }
 
 /** Totals of a line's events, in words. */
-export function totalsText({ device, host, copied, events }: Totals): string {
+export function totalsText({ device, host, copied, events, sampled }: Totals): string {
   return [
     ...(device ? [`device ${formatDuration(device)}`] : []),
     ...(host ? [`host ${formatDuration(host)}`] : []),
+    ...(sampled ? [`${formatDuration(sampled)} of it by samples`] : []),
     ...(copied ? [`${formatBytes(copied)} copied`] : []),
-    formatNumber(events, "event"),
+    ...(events || !sampled ? [formatNumber(events, "event")] : []),
   ].join(", ");
 }

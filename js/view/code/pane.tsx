@@ -10,7 +10,7 @@ import { type Line, topLines, totalsOf } from "../../state/code";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { LowerPane } from "../parts/lower_pane";
-import { placeLabel, REASON_TEXTS, shareText, shortName, totalsText } from "./line_text";
+import { placeLabel, shareText, shortName, totalsText } from "./line_text";
 import { Source } from "./source";
 
 const MOST_TOP_LINES = 30;
@@ -152,8 +152,8 @@ function TopLines(props: {
     const found = code.files.find(({ name }) => name === file);
     return (found && code.text(found).get(line)) ?? "";
   };
-  const unattributed = phase ? [] : code.unattributed;
-  const rest = totalsOf(unattributed);
+  // Waits cover the time of events on other threads.
+  const rest = totalsOf(phase ? [] : code.unattributed.filter(({ reason }) => reason !== "waiting"));
   const hasRest = rest.device + rest.host > 0;
   if (lines.length === 0 && !hasRest) return null;
   return (
@@ -194,7 +194,8 @@ function NotAttributed({ code, rest }: { code: Code; rest: Totals }) {
       <ul>
         {timed.map(({ reason, ...totals }) => (
           <li key={reason} title={totalsText(totals)}>
-            {REASON_TEXTS[reason] ?? reason} <span>{shareText(totals, whole)}</span>
+            {reason[0].toUpperCase() + reason.slice(1)}{" "}
+            <span>{reason === "waiting" ? formatDuration(totals.host) : shareText(totals, whole)}</span>
           </li>
         ))}
       </ul>

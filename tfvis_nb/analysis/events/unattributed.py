@@ -8,12 +8,13 @@ from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.core.categories import beginning, is_kind
 from tfvis_nb.core.trace import Trace
 
-WAITING = "waiting"
-REASONS = (WAITING, "compiling", "input pipeline", "runtime", "library", "no stack")
+WAITING, RUNTIME = "waiting", "runtime"
+REASONS = (WAITING, "compiling", "input pipeline", RUNTIME, "library", "no stack")
 """Reasons why time of events belongs to no line; see `REASON_MEANING`."""
 
 REASON_MEANING = (
-    "waiting: calls that wait for a function, a session run or a device; compiling: tracing and compiling; "
+    "waiting: calls that wait for a function, a session run, threads of tf.data or a device; "
+    "compiling: tracing and compiling; "
     "input pipeline: calls of tf.data; runtime: Python, and other calls that are part of no op; "
     "library: all code on the stack is of installed packages; no stack: none was recorded"
 )
@@ -21,7 +22,16 @@ REASON_MEANING = (
 WAITING_CALLS = re.compile(r"FunctionRun|SessionRun|KernelAndDeviceFunc::Run|(?:cu|hip)\w*Synchronize")
 """Host rows whose self time is that of ops on other threads, or of a device."""
 
+_STAGES = re.compile(r"InstantiatedCapturedFunction|Iterator::(?:.*::)?(?:Prefetch|MapAndBatch|Parallel\w*)$")
+"""Calls of tf.data whose self time is that of other threads."""
+
 _OF_ACTIVITY = {"compile": "compiling", "preprocessing": "input pipeline", "input": "input pipeline"}
+
+
+def waiting_stages(trace: Trace) -> np.ndarray:
+    """Return a mask of calls of tf.data that wait: the lines that run on other threads have their time."""
+    mask: np.ndarray = is_kind(trace.events, "host") & beginning(trace.events["op"], _STAGES)
+    return mask
 
 
 def reasons(trace: Trace, rows: np.ndarray, stack: np.ndarray) -> np.ndarray:
@@ -29,9 +39,10 @@ def reasons(trace: Trace, rows: np.ndarray, stack: np.ndarray) -> np.ndarray:
     events = trace.events
     host = is_kind(events, "host")[rows]
     done = activity(trace)[rows]
-    found = np.where(host, "runtime", "no stack").astype(object)
+    found = np.where(host, RUNTIME, "no stack").astype(object)
     for name, reason in _OF_ACTIVITY.items():
         found[host & (done == NUMBER[name])] = reason
     found[(host & beginning(events["op"], WAITING_CALLS)[rows]) | is_kind(events, "sync")[rows]] = WAITING
     found[stack >= 0] = "library"
+    found[waiting_stages(trace)[rows]] = WAITING
     return found

@@ -23,6 +23,7 @@ from tfvis_nb.analysis.findings.rule import (
 )
 from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
 from tfvis_nb.analysis.source.python_samples import called_line, sampled_clause, sampled_figures
+from tfvis_nb.analysis.source.sampled_time import PYTHON_CALL
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import whole
@@ -55,7 +56,7 @@ SAME = 0.9
 EAGER_OPS = Threshold(20, "eager ops of a step: programs with a tf.function have a few around it")
 
 _KINDS: Mapping[str, re.Pattern[str]] = {
-    "function": re.compile(r"(?:Eager)?PyFunc(?:Stateless)?$|(?:pure|io|debug)_callback"),
+    "function": PYTHON_CALL,
     "output": re.compile(
         r"Print(?:V2)?$|(?:Write|Save|MergeV2Checkpoints|StringFormat|Encode|CheckNumerics|DebugN|Assert$)"
         r"|\w+Summary"

@@ -10,7 +10,7 @@ from tfvis_nb.analysis.events.activity import NUMBER, activity, during_steps
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.findings import time_share
 from tfvis_nb.analysis.findings.finding import OBSERVATION, Finding, of_task, whole_tasks
-from tfvis_nb.analysis.findings.program import PYTHON_OPS, faster_input, recorded
+from tfvis_nb.analysis.findings.program import faster_input, recorded
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,
@@ -29,6 +29,7 @@ from tfvis_nb.analysis.input.input_pipeline import input_pipeline
 from tfvis_nb.analysis.input.shuffle_fills import shuffle_fills
 from tfvis_nb.analysis.input.stage_names import stage_label
 from tfvis_nb.analysis.source.python_samples import called_line, sampled_clause, sampled_figures
+from tfvis_nb.analysis.source.sampled_time import PYTHON_CALL
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.format import format_duration
@@ -128,7 +129,7 @@ def slowest_stage(trace: Trace, task: str | None, *, outside: bool = False) -> d
             own_rows = rows[here]
             start, duration = (own_rows[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns"))
             busy = union(np.zeros(len(start), np.int64), start, start + duration).length.sum()
-            is_python = str(slowest.name) in PYTHON_OPS
+            is_python = PYTHON_CALL.match(str(slowest.name)) is not None
             sampled = called_line(trace, chosen[here], task or "") if is_python else None
             return {
                 "op": str(slowest.name),
@@ -224,7 +225,7 @@ def _word(key: str, figures: Figures) -> Texts:
     how += time_share.in_other_steps(case, figures)
     how += stage_sentence(figures["slowest_stage"], waits)
     stage, needed, buffer = (figures[name] for name in ("slowest_stage", "needed", "buffer"))
-    is_python = stage is not None and stage["op"] in PYTHON_OPS  # of which one runs at a time
+    is_python = stage is not None and PYTHON_CALL.match(stage["op"])  # of which one runs at a time
     if named and case != "first" and not is_python and needed is not None and needed > stage["at_once"]:
         how += f" With {needed:,} at once, steps would not wait for it."
     how += _bottleneck_sentence(figures["bottleneck"])

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tfvis_nb.analysis.source.sampled_time import PYTHON_CALL
 from tfvis_nb.core.categories import beginning, is_kind
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
@@ -28,8 +29,6 @@ _MAKE, _GET = re.compile(r"MakeIterator$"), re.compile(r"IteratorGetNext(?:Sync|
 _REMADE = 3
 """Fewer iterators may be one each of training, evaluation and prediction."""
 _CACHE = re.compile(r"Iterator::(?:.*::)?(?:Memory|File)?Cache")
-PYTHON_OPS = ("PyFunc", "PyFuncStateless", "EagerPyFunc")
-"""Op types that call Python."""
 _PARALLEL_CALLS = {
     "map": ("Map", "ParallelMap", "MapAndBatch"),
     "interleave": (
@@ -155,7 +154,7 @@ def faster_input(figures: Mapping[str, Any]) -> str:
     if not figures.get("caches"):
         ways.insert(0, "cache() data that is read again")
     method = _parallel_method(figures)
-    if str((figures.get("slowest_stage") or {}).get("op")) in PYTHON_OPS:
+    if PYTHON_CALL.match(str((figures.get("slowest_stage") or {}).get("op"))):
         ways.insert(0, "replace Python, which runs on one thread at a time, with TensorFlow ops")
     elif method:
         calls = figures.get("needed") or 0

@@ -12,10 +12,11 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
-from tfvis_nb.analysis.events.unattributed import REASON_MEANING, WAITING, reasons
+from tfvis_nb.analysis.events.unattributed import REASON_MEANING, WAITING, reasons, waiting_stages
+from tfvis_nb.analysis.source.sampled_time import sampled_time
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind
-from tfvis_nb.core.stacks import PHASE, StackTable, event_stacks
+from tfvis_nb.core.stacks import PHASE, StackBuilder, StackTable, event_stacks
 from tfvis_nb.core.step_spans import of_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -29,7 +30,9 @@ FIGURES: dict[str, str] = {
     "phase": "forward, backward or optimizer. A gradient belongs to the line of its forward op. "
     "Empty if not known.",
     "device_ns": "Sum of the self times of the line's events on devices, in ns, as self_ns of op_statistics.",
-    "host_ns": "The same for ops and calls on the host, in ns.",
+    "host_ns": "The same for ops and calls on the host, in ns. Lines with samples get the self time of events"
+    " that call them, such as PyFunc, and the time in which the sampled thread was in no event.",
+    "sampled_ns": "The part of host_ns that is known from samples, in ns.",
     "network_ns": "The same for tensors received and collectives, including waits, in ns.",
     "copy_bytes": "Bytes that copies of the line moved between host and device, or within a device.",
     "output_bytes": "Bytes of the line's other events with a size: tensors received and outputs of ops.",
@@ -37,7 +40,7 @@ FIGURES: dict[str, str] = {
     "device_share": "device_ns / its sum over all rows, from 0 to 1; NaN if that is 0.",
     "host_share": "host_ns / its sum over all rows that do not wait for others, from 0 to 1; NaN for waiting"
     " and if that sum is 0.",
-    "first": "The first event of the line.",
+    "first": "The first event of the line; -1 if it is known from samples outside of events only.",
 }
 
 _SIDES = ("device", "host", "network")
@@ -49,6 +52,7 @@ _COLUMNS = {
     "phase": "str",
     "reason": "str",
     **{f"{side}_ns": "int64" for side in _SIDES},
+    "sampled_ns": "int64",
     "copy_bytes": "int64",
     "output_bytes": "int64",
     "events": "int64",
@@ -56,7 +60,7 @@ _COLUMNS = {
     "host_share": "float64",
     "first": "int64",
 }
-_SUMS = (*(f"{side}_ns" for side in _SIDES), "copy_bytes", "output_bytes", "events")
+_SUMS = (*(f"{side}_ns" for side in _SIDES), "sampled_ns", "copy_bytes", "output_bytes", "events")
 
 
 @validate_input
@@ -88,7 +92,8 @@ def source_lines(trace: Trace, frames: Frames = "own", steps: Collection[int] | 
 
     Notes
     -----
-    The times add up exactly to the self times of their side in `op_statistics`.
+    The times add up exactly to the self times of their side in `op_statistics`, plus sampled time in which
+    the thread was in no event. That time is left out if `steps` leaves out events.
 
     Examples
     --------
@@ -109,18 +114,21 @@ def source_lines(trace: Trace, frames: Frames = "own", steps: Collection[int] | 
     rows = of_steps(trace, steps)
     if not len(rows):
         return cannot_say(_COLUMNS, Text("no_events"))
-    if trace.stacks is None:
+    sampled = sampled_time(trace, rows)
+    if trace.stacks is None and sampled.lines.empty:
         return cannot_say(_COLUMNS, Text("no_stacks"))
+    stacks = trace.stacks or StackBuilder().table()
     stack = event_stacks(trace)[rows]
-    counted = trace.stacks.own_frame() if frames == "own" else trace.stacks.stacks["frame"].to_numpy()
-    frame = np.append(counted, -1)[stack]
-    group, labels = _groups(trace.stacks, frame, reasons(trace, rows, stack), _phases(trace, rows))
-    table = (
-        event_figures(trace, rows)
-        .groupby(group, sort=False)
-        .agg(dict.fromkeys(_SUMS, "sum") | {"first": "min"})
-    )
+    counted = stacks.own_frame() if frames == "own" else stacks.stacks["frame"].to_numpy()
+    frame = np.where(waiting_stages(trace)[rows], -1, np.append(counted, -1)[stack])
+    group, labels = _groups(stacks, frame, reasons(trace, rows, stack), _phases(trace, rows))
+    sums = dict.fromkeys(_SUMS, "sum") | {"first": "min"}
+    table = event_figures(trace, rows, sampled.taken).groupby(group, sort=False).agg(sums)
     table = pd.concat([table, labels], axis=1)
+    if len(sampled.lines):
+        keys = [name for name in _COLUMNS if name not in (*_SUMS, "first", "device_share", "host_share")]
+        both = pd.concat([table, _of_samples(stacks, sampled.lines)])
+        table = both.groupby(keys, sort=False).agg(sums).reset_index()
     # Calls that wait for ops on other threads cover the same time as these.
     works = table["reason"] != WAITING
     for side, counts in (("device", np.ones(len(table), bool)), ("host", works)):
@@ -170,14 +178,29 @@ def _phases(trace: Trace, rows: np.ndarray) -> np.ndarray:
     return found
 
 
-def event_figures(trace: Trace, rows: np.ndarray) -> pd.DataFrame:
-    """Return the contribution of each event to its line: columns as in `FIGURES`, int64."""
+def _of_samples(stacks: StackTable, lines: pd.DataFrame) -> pd.DataFrame:
+    """Return sampled lines as rows of `source_lines`."""
+    files, frames = stacks.files["name"].to_pylist(), stacks.frames.to_pylist()
+    texts = {(files[one["file"]], one["line"], one["function"] or ""): one["text"] or "" for one in frames}
+    text = [texts.get(tuple(key), "") for key in lines[["file", "line", "function"]].to_numpy().tolist()]
+    figures = dict.fromkeys(("device_ns", "network_ns", "copy_bytes", "output_bytes", "events"), 0)
+    first = lines["event"].rename("first")
+    return lines.assign(**figures, first=first, host_ns=lines["sampled_ns"], text=text, phase="", reason="")
+
+
+def event_figures(trace: Trace, rows: np.ndarray, taken: np.ndarray) -> pd.DataFrame:
+    """Return the contribution of each event to its line: columns as in `FIGURES`, int64.
+
+    `taken` is the part of the self time of each event that belongs to sampled lines.
+    """
     own, known = self_times_of(trace)
+    own = own - taken
     side, size = locations(trace.events)[rows], trace.events["bytes"].to_numpy(np.int64, na_value=0)[rows]
     time, copied = np.where(known, own, 0)[rows], is_kind(trace.events, "memcpy")[rows]
     return pd.DataFrame(
         {
             **{f"{name}_ns": np.where(side == LOCATIONS.index(name), time, 0) for name in _SIDES},
+            "sampled_ns": 0,
             "copy_bytes": np.where(copied, size, 0),
             "output_bytes": np.where(copied, 0, size),
             "events": 1,

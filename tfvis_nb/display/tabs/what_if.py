@@ -202,7 +202,7 @@ def _names(trace: Trace) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     layers = trace.layers
     yield "layers", _longest((layers["device_ns"] + layers["host_ns"]).groupby(layers["layer"]).sum())
     lines = trace.source_lines
-    lines = lines[lines["line"].notna()]
+    lines = lines[lines["line"].notna() & (lines["events"] > 0)]
     place = lines["file"].astype(str) + ":" + lines["line"].astype(str)
     yield "lines", _longest((lines["device_ns"] + lines["host_ns"]).groupby(place).sum())
     tasks = late_tasks(trace)["task"].astype(str).unique().tolist()

@@ -11,8 +11,9 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tfvis_nb.analysis.events.unattributed import REASONS, reasons
+from tfvis_nb.analysis.events.unattributed import REASONS, reasons, waiting_stages
 from tfvis_nb.analysis.programs.hlo_module import without_sources
+from tfvis_nb.analysis.source.sampled_time import all_sampled_time
 from tfvis_nb.analysis.source.source_lines import event_figures
 from tfvis_nb.core.metadata import CODE
 from tfvis_nb.core.stacks import FILES, PHASE, PHASES, StackTable, event_stacks
@@ -25,7 +26,13 @@ from tfvis_nb.display.wire.string_table import number_texts, stored_texts
 
 _MOST_TEXT = 1 << 19
 """Maximum total characters of all files; of later files, only the lines on stacks are sent."""
-_FIGURES = {"device_ns": "device", "host_ns": "host", "copy_bytes": "copied", "events": "events"}
+_FIGURES = {
+    "device_ns": "device",
+    "host_ns": "host",
+    "copy_bytes": "copied",
+    "events": "events",
+    "sampled_ns": "sampled",
+}
 _TOTALS = ("file", "line", "phase", *_FIGURES.values())
 _COMPUTED = (
     *("_cache", "findings", "functions", "hlo_ops", "out_of_memory", "overview", "program_memory"),
@@ -44,7 +51,10 @@ def code(
     `rows` are the events in the order of the wire; `totals` adds the time of each line in the whole trace.
     """
     table, stack = trace.stacks, event_stacks(trace)
-    used = _with_callers(table, stack) if table is not None else np.zeros(0, np.int64)
+    used = np.zeros(0, np.int64)
+    if table is not None:
+        lines = _frames(table, all_sampled_time(trace).lines if totals else None)
+        used = _with_callers(table, stack, np.isin(table.stacks["frame"], lines))
     if table is None or not len(used):
         return {}, {}, [pa.array([], pa.large_string())] * len(TEXTS)
     caller, frame = (table.stacks[name].to_numpy()[used] for name in ("caller", "frame"))
@@ -111,9 +121,21 @@ def event_phases(trace: Trace) -> np.ndarray:
     return pd.Categorical(names, categories=PHASES).codes.astype(np.int64) + 1
 
 
-def _with_callers(table: StackTable, stack: np.ndarray) -> np.ndarray:
-    """Return the stacks of events and all their callers, in order."""
-    used = np.zeros(len(table) + 1, "?")
+def _frames(table: StackTable, lines: pd.DataFrame | None) -> np.ndarray:
+    """Return a frame of each sampled line, -1 if there is none."""
+    if lines is None or lines.empty:
+        return np.zeros(0, np.int64)
+    files = table.files["name"].to_pylist()
+    places = zip(table.frames["file"].to_pylist(), table.frames["line"].to_pylist(), strict=True)
+    frame = {(files[file], line): row for row, (file, line) in enumerate(places)}
+    return np.array(
+        [frame.get(place, -1) for place in zip(lines["file"], lines["line"], strict=True)], np.int64
+    )
+
+
+def _with_callers(table: StackTable, stack: np.ndarray, sampled: np.ndarray) -> np.ndarray:
+    """Return the stacks of events, those of sampled lines, and all their callers, in order."""
+    used = np.append(sampled, False)
     used[stack[stack >= 0]] = True
     # Each round doubles the distance; the last index means no caller.
     farther = np.append(table.stacks["caller"].to_numpy(), -1)
@@ -147,22 +169,28 @@ def line_totals(trace: Trace) -> pd.DataFrame:
     """Add up the events of each line of the user's code and phase, by the innermost frame of each event.
 
     Columns (int64): ``file`` (a row of ``trace.stacks.files``), ``line``, ``phase`` (see `event_phases`),
-    ``device`` and ``host`` (self time, ns), ``copied`` (bytes), ``events``.
+    ``device`` and ``host`` (self time, ns), ``copied`` (bytes), ``events``, ``sampled`` (the part of ``host``
+    that is known from samples, ns).
     """
     if trace.stacks is None:
         return pd.DataFrame(columns=_TOTALS, dtype=np.int64)
-    frame, rows = _own_frames(trace, attributed=True)
+    sampled, (frame, rows) = all_sampled_time(trace), _own_frames(trace, attributed=True)
     file, line = (trace.stacks.frames[name].to_numpy()[frame[rows]] for name in ("file", "line"))
     keys = {"file": file, "line": line.clip(0), "phase": event_phases(trace)[rows]}
-    table = event_figures(trace, rows).rename(columns=_FIGURES).assign(**keys)[list(_TOTALS)]
-    return table.groupby(["file", "line", "phase"]).sum().reset_index().astype(np.int64)
+    table = event_figures(trace, rows, sampled.taken).rename(columns=_FIGURES).assign(**keys)[list(_TOTALS)]
+    of_samples = _frames(trace.stacks, sampled.lines)
+    known, none = of_samples >= 0, dict.fromkeys(("phase", "device", "copied", "events"), 0)
+    time = sampled.lines["sampled_ns"].to_numpy(np.int64)[known]
+    file, line = (trace.stacks.frames[name].to_numpy()[of_samples[known]] for name in ("file", "line"))
+    more = pd.DataFrame({"file": file, "line": line, "host": time, "sampled": time}).assign(**none)
+    return pd.concat([table, more]).groupby(["file", "line", "phase"]).sum().reset_index().astype(np.int64)
 
 
 def unattributed(trace: Trace) -> list[dict[str, Any]]:
     """Add up the events without a line by reason, one of `REASONS`, with figures as in `line_totals`."""
     _, rows = _own_frames(trace, attributed=False)
     reason = reasons(trace, rows, event_stacks(trace)[rows])
-    table = event_figures(trace, rows)[[*_FIGURES]].groupby(reason).sum()
+    table = event_figures(trace, rows, all_sampled_time(trace).taken)[[*_FIGURES]].groupby(reason).sum()
     return [
         {"reason": one, **dict(zip(_FIGURES.values(), table.loc[one].to_numpy().tolist(), strict=True))}
         for one in REASONS
@@ -174,4 +202,5 @@ def _own_frames(trace: Trace, *, attributed: bool) -> tuple[np.ndarray, np.ndarr
     """Return the innermost own frame of each event, -1 without one, and the events with or without one."""
     assert trace.stacks is not None
     frame = np.append(trace.stacks.own_frame(), -1)[event_stacks(trace)]
+    frame[waiting_stages(trace)] = -1
     return frame, np.flatnonzero((frame >= 0) == attributed)

@@ -92,6 +92,18 @@ def put_program_stacks(trace: Trace) -> None:
         trace.nested = with_columns(trace.nested, {STACK: pa.array(stack.astype(np.int32), mask=stack < 0)})
 
 
+def put_sampled_lines(trace: Trace, lines: Iterable[tuple[str, int, str]]) -> None:
+    """Add sampled lines, of which no event may have the stack: a file, a line and a function each."""
+    with _noting_failures(trace):
+        files, builder = SourceFiles(), StackBuilder()
+        sampled = [CodeLine(*line) for line in lines]
+        for line in sampled:
+            builder.stack([_frame(line, files)])
+        for file, (text, edited) in _texts(((line.file, line.line) for line in sampled), files).items():
+            builder.file(files.shown(file), text, edited=edited)
+        trace.stacks, _ = joined([trace.stacks, builder.table() if sampled else None])
+
+
 @contextlib.contextmanager
 def _noting_failures(trace: Trace, failed: str = "") -> Iterator[None]:
     """Turn errors into a note, because a recording without stacks is better than none."""

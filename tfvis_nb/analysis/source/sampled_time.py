@@ -1,0 +1,180 @@
+"""The time of the user's Python itself by line, from the samples of a recording.
+
+Each sample stands for the time around it. If an event covers that time and only calls Python, the line gets
+the time of the event; if none does, the line has time that no event has. So no time counts twice.
+"""
+
+import re
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.events.nesting import parents, self_times_of
+from tfvis_nb.analysis.events.unattributed import RUNTIME, reasons
+from tfvis_nb.core.categories import beginning
+from tfvis_nb.core.metadata import PYTHON_SAMPLES, THREAD_SAMPLES
+from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.stacks import event_stacks
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
+
+PYTHON_CALL = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?$|(?:pure|io|debug)_callback")
+"""Ops that call Python."""
+_CALLING = re.compile(r"TFE_Py_")
+"""Calls of TensorFlow from Python, which are on the thread that is sampled."""
+_LINE = ["file", "line", "function"]
+_NONE = pd.DataFrame({name: [] for name in (*_LINE, "sampled_ns", "event")}).astype(
+    {"line": "int64", "sampled_ns": "int64", "event": "int64", "file": "object", "function": "object"}
+)
+_NEARLY_ALL = 0.5
+_LONGEST = 2
+"""A sample stands for at most this many periods: others are missing while the interpreter is held."""
+
+
+class SampledTime(NamedTuple):
+    """The time of lines, and the part of it that events have as well."""
+
+    lines: pd.DataFrame
+    """``file``, ``line``, ``function``, ``sampled_ns`` (int64), and an ``event`` with this time, or -1."""
+    taken: np.ndarray
+    """The part of the self time of each event that is in `lines` (int64)."""
+
+
+def sampled_time(trace: Trace, rows: np.ndarray) -> SampledTime:
+    """Return the time of lines that Python ran during events, and outside all of them if `rows` has all."""
+    taken = np.zeros(len(trace.events), np.int64)
+    looks = trace.metadata.get(PYTHON_SAMPLES)
+    if looks is None or len(looks) < 2 or not len(rows):
+        return SampledTime(_NONE, taken)
+    chosen = np.zeros(len(trace.events), bool)
+    chosen[rows] = True
+    found = []
+    for task in looks["task"].fillna("").unique():
+        here = np.ones(len(chosen), bool) if not task else (trace.events["task"] == task).to_numpy(bool)
+        main, called = (_samples(trace, subject, task) for subject in (PYTHON_SAMPLES, THREAD_SAMPLES))
+        if main.empty:
+            continue
+        weight = _weights(main["time_ns"].to_numpy())
+        calls = np.flatnonzero(here & beginning(trace.events["op"], PYTHON_CALL))
+        at = np.clip(np.searchsorted(main["time_ns"], called["time_ns"]), 0, len(main) - 1)
+        called = called.assign(ns=weight[at], event=_any_around(trace, calls, called["time_ns"].to_numpy()))
+        found.append(_given(trace, called[called["event"] >= 0], calls[chosen[calls]], chosen, taken))
+        main = main.assign(ns=weight)
+        thread = _main_thread(trace, here)
+        holder = _innermost(trace, thread, main["time_ns"].to_numpy())
+        of_python = np.zeros(len(chosen) + 1, bool)
+        of_python[thread] = _only_calls(trace, thread)
+        held = of_python[np.where(holder < 0, -1, holder)]
+        own = np.flatnonzero(of_python[:-1] & chosen)
+        found.append(_given(trace, main.assign(event=holder)[held], own, chosen, taken))
+        if chosen.all():
+            free = (holder < 0) & (bool(len(thread)) | ~_in_steps(trace, main["time_ns"].to_numpy()))
+            found.append(_sums(main.assign(event=-1)[free]))
+    lines = (
+        pd.concat(found, ignore_index=True)
+        if found
+        else pd.DataFrame(columns=[*_LINE, "sampled_ns", "event"])
+    )
+    return SampledTime(lines, taken)
+
+
+@per_trace
+def all_sampled_time(trace: Trace) -> SampledTime:
+    """Return `sampled_time` of all events."""
+    return sampled_time(trace, np.arange(len(trace.events)))
+
+
+def _samples(trace: Trace, subject: str, task: str) -> pd.DataFrame:
+    table = trace.metadata.get(subject)
+    if table is None:
+        return pd.DataFrame({name: [] for name in ("time_ns", *_LINE)})
+    own = table[(table["task"].fillna("") == task) & table["time_ns"].notna()]
+    own = own.astype({"time_ns": "int64", "function": "object"}).fillna({"function": ""})
+    return own.sort_values("time_ns", kind="stable").reset_index(drop=True)
+
+
+def _weights(time: np.ndarray) -> np.ndarray:
+    """Return for how much time each sample stands: half of the way to both neighbours."""
+    gap = np.diff(time)
+    gap = np.minimum(gap, _LONGEST * np.median(gap)) if len(gap) else gap
+    weights: np.ndarray = (np.append(gap, 0) + np.append(0, gap)) / 2
+    return weights
+
+
+def _main_thread(trace: Trace, here: np.ndarray) -> np.ndarray:
+    """Return the events of the thread that calls TensorFlow most."""
+    lanes = trace.events[["task", "device", "lane"]].apply(lambda column: column.cat.codes)
+    lanes = lanes.groupby([*lanes]).ngroup().to_numpy()
+    calling = here & beginning(trace.events["op"], _CALLING)
+    if not calling.any():
+        return np.zeros(0, np.int64)
+    return np.flatnonzero(here & (lanes == np.bincount(lanes[calling]).argmax()))
+
+
+def _only_calls(trace: Trace, thread: np.ndarray) -> np.ndarray:
+    """Return a mask of events whose own time is that of Python, not of TensorFlow's work or of a wait."""
+    stack = event_stacks(trace)[thread]
+    op = trace.events["op"].iloc[thread]
+    mask: np.ndarray = (reasons(trace, thread, stack) == RUNTIME) | beginning(op, PYTHON_CALL)
+    return mask
+
+
+def _innermost(trace: Trace, thread: np.ndarray, time: np.ndarray) -> np.ndarray:
+    """Return the innermost event of a thread around each time, or -1."""
+    if not len(thread):
+        return np.full(len(time), -1)
+    start = trace.events["start_ns"].to_numpy(np.int64)
+    end = np.append(start + trace.events["duration_ns"].to_numpy(np.int64), np.iinfo(np.int64).max)
+    among = np.zeros(len(start), bool)
+    among[thread] = True
+    parent = np.append(parents(trace.events, among), -1)
+    # Of rows with the same start, the innermost is the last of those that nest.
+    at = np.append(thread, -1)[np.searchsorted(start[thread], time, "right") - 1]
+    while (over := end[at] <= time).any():
+        at = np.where(over, parent[at], at)
+    found: np.ndarray = at
+    return found
+
+
+def _any_around(trace: Trace, calls: np.ndarray, time: np.ndarray) -> np.ndarray:
+    """Return one of the calls, on any thread, that are under way at each time, or -1."""
+    start = trace.events["start_ns"].to_numpy(np.int64)[calls]
+    end = start + trace.events["duration_ns"].to_numpy(np.int64)[calls]
+    longest = np.append(np.maximum.accumulate(end), 0) if len(end) else np.zeros(1, np.int64)
+    at = np.searchsorted(start, time, "right") - 1
+    return np.where((at >= 0) & (longest[at] > time), np.append(calls, -1)[at], -1)
+
+
+def _in_steps(trace: Trace, time: np.ndarray) -> np.ndarray:
+    steps = trace.steps[trace.steps["step"] != NO_STEP].sort_values("start_ns", kind="stable")
+    if steps.empty:
+        return np.ones(len(time), bool)
+    end = np.append(np.maximum.accumulate(steps["end_ns"].to_numpy(np.int64)), np.iinfo(np.int64).min)
+    mask: np.ndarray = time < end[np.searchsorted(steps["start_ns"], time, "right") - 1]
+    return mask
+
+
+def _given(
+    trace: Trace, samples: pd.DataFrame, events: np.ndarray, chosen: np.ndarray, taken: np.ndarray
+) -> pd.DataFrame:
+    """Take the time of samples from the self times of events, at most all, and return it by line.
+
+    If samples have half of that time they get all: the rest is of samples that came late.
+    """
+    lines = _sums(samples[chosen[samples["event"]]])
+    own = self_times_of(trace)[0][events]
+    whole, sampled = int(own.sum()), int(lines["sampled_ns"].sum())
+    if not whole or not sampled:
+        return lines[:0]
+    part = sampled / whole
+    taken[events] = np.floor(own * (part if part < _NEARLY_ALL else 1)).astype(np.int64)
+    # The parts add up to what was taken.
+    until = np.rint(lines["sampled_ns"].cumsum().to_numpy() * (int(taken[events].sum()) / sampled))
+    return lines.assign(sampled_ns=np.diff(until.astype(np.int64), prepend=0))
+
+
+def _sums(samples: pd.DataFrame) -> pd.DataFrame:
+    known = samples[samples["line"].notna()]
+    sums = known.groupby(_LINE, sort=False).agg(sampled_ns=("ns", "sum"), event=("event", "first"))
+    return sums.reset_index().astype({"sampled_ns": "int64", "event": "int64", "line": "int64"})
