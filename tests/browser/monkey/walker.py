@@ -220,10 +220,12 @@ class Walker:
     def _check(self, gesture: Gesture, before: dict[str, Any], click: dict[str, Any] | None) -> None:
         self._check_surroundings(gesture)
         if click and click["lanes"] and gesture.do in ("click", "anywhere"):
-            # Details that a click opens may make the timeline higher, with more lanes at its end.
-            both = min(len(before["lanes"]), len(self.now["lanes"]))
-            parts = {**before, "lanes": before["lanes"][:both] + self.now["lanes"][both:]}
-            self._holds("a click changes the selection only", parts, "axis", "lanes", "steps", "place")
+            # A widget that grows or shrinks with the details has more or fewer lanes at its end.
+            lanes = [dict(each.rsplit(" @", 1) for each in of["lanes"]) for of in (before, self.now)]
+            common = {*lanes[0]} & {*lanes[1]}
+            if any(lanes[0][name] != lanes[1][name] for name in common) or (lanes[0] and not common):
+                raise BrokenInvariantError("a click changes the selection only", f"lanes: {lanes}")
+            self._holds("a click changes the selection only", before, "axis", "steps", "place")
         # Other steps have other bounds, and dates are another text of the same times.
         scale = (self.now["steps"], len(self.now["axis"].split("-")))
         is_same_scale = scale == self._scale
