@@ -149,7 +149,7 @@ def notes_to_json(notes: Sequence[str]) -> dict[str, Any]:
     return {"notes": list(notes), "note_ids": ids}
 
 
-def notes_from_json(found: Mapping[str, Any]) -> list[str]:
+def notes_from_json(document: Mapping[str, Any]) -> list[str]:
     """Return the notes that `notes_to_json` wrote, with the words in the file.
 
     Raises
@@ -157,7 +157,7 @@ def notes_from_json(found: Mapping[str, Any]) -> list[str]:
     TypeError
         If they are not a list of texts.
     """
-    notes, ids = found.get("notes"), found.get("note_ids")
+    notes, ids = document.get("notes"), document.get("note_ids")
     if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
         raise TypeError("notes are not a list of texts")
     if not isinstance(ids, list) or len(ids) != len(notes):

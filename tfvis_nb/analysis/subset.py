@@ -129,11 +129,11 @@ def beside_steps(trace: Trace, steps: pd.DataFrame) -> np.ndarray:
     """
     start = trace.events["start_ns"].to_numpy(np.int64)
     end = start + trace.events["duration_ns"].to_numpy(np.int64)
-    found = np.zeros(len(start), bool)
+    beside = np.zeros(len(start), bool)
     for first, last in steps[["start_ns", "end_ns"]].itertuples(index=False, name=None):
-        found |= (start >= first) & (start < last) & (end <= last)
-    found &= trace.events["step"].to_numpy() == NO_STEP
-    return found
+        beside |= (start >= first) & (start < last) & (end <= last)
+    beside &= trace.events["step"].to_numpy() == NO_STEP
+    return beside
 
 
 def _are_chosen(numbers: np.ndarray, steps: Any) -> np.ndarray:
@@ -167,24 +167,24 @@ def _of_steps(table: pd.DataFrame, steps: np.ndarray) -> pd.DataFrame:
 
 def _metadata(trace: Trace, ids: np.ndarray) -> Metadata:
     """Return the metadata of a part: without samples, pauses and a failed allocation at other times."""
-    found = dict(trace.metadata)
+    metadata = dict(trace.metadata)
     if not len(ids):
-        return found
+        return metadata
     events = trace.events.take(ids)
     start, end = _span(events)
     # Python's own work before the first event and after the last one belongs to the ends of the trace.
     is_first, is_last = ids[0] == 0, end == _span(trace.events)[1]
     for subject in (PYTHON_SAMPLES, GC_PAUSES, RETURNS, OUT_OF_MEMORY):
-        if subject not in found:
+        if subject not in metadata:
             continue
-        time = found[subject]["time_ns"]
-        until = time + found[subject]["duration_ns"].fillna(0) if subject == GC_PAUSES else time
+        time = metadata[subject]["time_ns"]
+        until = time + metadata[subject]["duration_ns"].fillna(0) if subject == GC_PAUSES else time
         inside = ((until >= start) | is_first) & ((time <= end) | is_last)
-        found[subject] = found[subject][inside.fillna(True)].reset_index(drop=True)
-    if OUT_OF_MEMORY in found and found[OUT_OF_MEMORY].empty:
-        del found[OUT_OF_MEMORY]
-        found.pop(LIVE_AT_FAILURE, None)
-    return found
+        metadata[subject] = metadata[subject][inside.fillna(True)].reset_index(drop=True)
+    if OUT_OF_MEMORY in metadata and metadata[OUT_OF_MEMORY].empty:
+        del metadata[OUT_OF_MEMORY]
+        metadata.pop(LIVE_AT_FAILURE, None)
+    return metadata
 
 
 def _labels(trace: Trace, ids: np.ndarray) -> dict[int, str]:
@@ -261,9 +261,9 @@ def edges_in_steps(trace: Trace, steps: np.ndarray) -> pd.DataFrame:
     links = [name for name in (*LINKS, FLOWS_OUT, FLOWS_IN, GRAPH_INPUTS) if name in known]
     nested = trace.nested.select(links).take(pa.array(ids)) if trace.nested is not None and links else None
     part = Trace(trace.events.take(ids).reset_index(drop=True), nested=nested, graphs=trace.graphs)
-    found = edges(part)
+    inner = edges(part)
     trace.notes += part.notes
-    return found.assign(**{name: ids[found[name].to_numpy()] for name in ("source", "target")})
+    return inner.assign(**{name: ids[inner[name].to_numpy()] for name in ("source", "target")})
 
 
 def in_range(trace: Trace, start_ns: int, end_ns: int) -> np.ndarray:
@@ -283,5 +283,5 @@ def _indices(ids: np.ndarray, events: np.ndarray) -> np.ndarray:
     if not len(ids):
         return np.full(len(events), -1)
     index = np.minimum(np.searchsorted(ids, events), len(ids) - 1)
-    found: np.ndarray = np.where(ids[index] == events, index, -1)
-    return found
+    indices: np.ndarray = np.where(ids[index] == events, index, -1)
+    return indices

@@ -24,8 +24,8 @@ def version() -> str:
 @functools.cache
 def compressed_code() -> bytes:
     """Return the code of BokehJS, gzip'd: 350 kB instead of 1.3 MB; FileNotFoundError if bokeh lacks it."""
-    found = importlib.util.find_spec("bokeh")
-    for folder in (found.submodule_search_locations if found is not None else None) or ():
+    spec = importlib.util.find_spec("bokeh")
+    for folder in (spec.submodule_search_locations if spec is not None else None) or ():
         path = Path(folder) / _CODE
         if path.is_file():
             return gzip.compress(path.read_bytes(), 9, mtime=0)

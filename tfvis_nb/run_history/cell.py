@@ -16,8 +16,8 @@ def notebook_of(shell: Any) -> str:
     VS Code puts the path into a user variable, Jupyter Server into the environment.
     """
     path = shell.user_ns.get("__vsc_ipynb_file__")
-    found = path if isinstance(path, str) else os.environ.get("JPY_SESSION_NAME") or str(Path.cwd())
-    return found[-LONGEST_TEXT:]
+    name = path if isinstance(path, str) else os.environ.get("JPY_SESSION_NAME") or str(Path.cwd())
+    return name[-LONGEST_TEXT:]
 
 
 def dependencies_of(shell: Any, code: str) -> dict[str, Value]:

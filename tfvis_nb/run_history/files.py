@@ -123,9 +123,9 @@ def _read(path: Path) -> tuple[list[Summary], bool]:
 
 
 def _remove_oldest(folder: Path) -> None:
-    found = [(path.lstat(), path) for path in folder.iterdir() if _is_own(path)]
-    total = sum(status.st_size for status, _ in found)
-    for _, path in sorted(found, key=lambda entry: entry[0].st_mtime_ns):
+    files = [(path.lstat(), path) for path in folder.iterdir() if _is_own(path)]
+    total = sum(status.st_size for status, _ in files)
+    for _, path in sorted(files, key=lambda entry: entry[0].st_mtime_ns):
         if total <= MOST_BYTES:
             return
         total -= path.lstat().st_size

@@ -169,13 +169,13 @@ class History:
         if before is None:
             raise KeyError(Text("no_run_before", number=after))
         self._check(before)
-        found = []
+        traces = []
         for number in (before, after):
             trace = _traces.get(_key(self._runs[number]))
             if trace is None:
                 raise ValueError(Text("trace_of_run_gone", number=number))
-            found.append(trace)
-        return show_comparison(*found, steps=steps, titles=titles, **options)
+            traces.append(trace)
+        return show_comparison(*traces, steps=steps, titles=titles, **options)
 
     def _check(self, number: int) -> None:
         if not 0 <= number < len(self._runs):

@@ -21,8 +21,8 @@ from tfvis_nb.texts import Text
 
 def change_of(before: Summary, now: Summary) -> Difference | None:
     """Return the difference of typical steps from those of the previous run; None if one took no time."""
-    found = difference(np.array(before.step_ns), np.array(now.step_ns))
-    return found if math.isfinite(found.ratio) and found.ratio > 0 else None
+    change = difference(np.array(before.step_ns), np.array(now.step_ns))
+    return change if math.isfinite(change.ratio) and change.ratio > 0 else None
 
 
 def signed_change(ratio: float, low: float, high: float) -> str:

@@ -161,14 +161,16 @@ def to_line(summary: Summary) -> str:
 def from_line(line: str | bytes) -> Summary | None:
     """Read a line of `to_line`; None for anything else. Values of later versions are ignored."""
     try:
-        found = json.loads(line)
+        values_read = json.loads(line)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(found, dict):
+    if not isinstance(values_read, dict):
         return None
-    if "median_ns" not in found and _are_steps(found.get("step_ns")):  # a line of an earlier version
-        found["median_ns"] = median_low(found["step_ns"])
-    values: dict[str, Any] = {name: found.get(name) for name in _CHECKS}
+    if "median_ns" not in values_read and _are_steps(
+        values_read.get("step_ns")
+    ):  # a line of an earlier version
+        values_read["median_ns"] = median_low(values_read["step_ns"])
+    values: dict[str, Any] = {name: values_read.get(name) for name in _CHECKS}
     return Summary(**values) if all(check(values[name]) for name, check in _CHECKS.items()) else None
 
 

@@ -74,19 +74,19 @@ def bandwidth(trace: Trace, by: Channel = "direction") -> pd.DataFrame:
     >>> from tfvis_nb.analysis import bandwidth
     >>> table = events.build({"start_ns": [0, 50], "duration_ns": [100, 100], "kind": ["memcpy"] * 2,
     ...                       "op": ["MemcpyH2D"] * 2, "bytes": [200, 300]})
-    >>> found = bandwidth(Trace(table))
-    >>> found[["start_ns", "duration_ns", "moving", "bandwidth"]].values.tolist()
+    >>> result = bandwidth(Trace(table))
+    >>> result[["start_ns", "duration_ns", "moving", "bandwidth"]].values.tolist()
     [[0.0, 50.0, 1.0, 2000000000.0], [50.0, 50.0, 2.0, 5000000000.0], [100.0, 50.0, 1.0, 3000000000.0]]
     """
     moved = _moved(trace, by)
     if not len(moved.start):
         return _left_out(cannot_say(_STEPS, Text("no_transfer_rates")), trace, moved)
-    found = _rates(moved)
-    table = pd.DataFrame({"channel": _channel(moved.channels, found.channel)})
-    table["start_ns"] = found.start
-    table["duration_ns"] = found.end - found.start
-    table["moving"] = found.moving
-    table["bandwidth"] = found.rate
+    rates = _rates(moved)
+    table = pd.DataFrame({"channel": _channel(moved.channels, rates.channel)})
+    table["start_ns"] = rates.start
+    table["duration_ns"] = rates.end - rates.start
+    table["moving"] = rates.moving
+    table["bandwidth"] = rates.rate
     return _left_out(table, trace, moved)
 
 
@@ -210,13 +210,13 @@ def _rates(moved: _Moved) -> _Rates:
     return _Rates(channel[begin], time[begin], time[begin + 1], count[begin], total[begin] / scale)
 
 
-def _cut(found: _Rates, origin: int, bin_ns: int) -> tuple[_Rates, np.ndarray]:
+def _cut(rates: _Rates, origin: int, bin_ns: int) -> tuple[_Rates, np.ndarray]:
     """Cut stretches at the ends of bins, and return the bin of each piece."""
-    first = (found.start - origin) // bin_ns
-    count = (found.end - origin - 1) // bin_ns - first + 1
+    first = (rates.start - origin) // bin_ns
+    count = (rates.end - origin - 1) // bin_ns - first + 1
     whole = np.repeat(np.arange(len(first)), count)
     interval = np.arange(len(whole)) - np.repeat(np.cumsum(count) - count, count) + first[whole]
-    pieces = _Rates(*(column[whole] for column in found))
+    pieces = _Rates(*(column[whole] for column in rates))
     edge = origin + interval * bin_ns
     start, end = np.maximum(pieces.start, edge), np.minimum(pieces.end, edge + bin_ns)
     return pieces._replace(start=start, end=end), interval

@@ -104,9 +104,9 @@ def certain(trace: Trace, table: pd.DataFrame) -> np.ndarray:
 def tasks(trace: Trace) -> list[str]:
     """Return the tasks that have events, sent tensors or took part in collectives."""
     ends = (trace.events[column].cat.categories for column in ("source", "destination"))
-    found = {task_of(str(name)) for names in ends for name in names}
-    found |= set(collective_waits(trace)["task"].astype(str))
-    return sorted({str(name) for name in trace.events["task"].cat.categories} | found)
+    waiting = {task_of(str(name)) for names in ends for name in names}
+    waiting |= set(collective_waits(trace)["task"].astype(str))
+    return sorted({str(name) for name in trace.events["task"].cat.categories} | waiting)
 
 
 def _job(task: str) -> str:
@@ -117,8 +117,8 @@ def _job(task: str) -> str:
 def _sender(devices: pd.Series) -> np.ndarray:
     """Return the task of each device; empty if there is none."""
     tasks = np.array([*(task_of(str(name)) for name in devices.cat.categories), ""], object)
-    found: np.ndarray = tasks[devices.cat.codes.to_numpy()]
-    return found
+    senders: np.ndarray = tasks[devices.cat.codes.to_numpy()]
+    return senders
 
 
 def _rows(
@@ -215,6 +215,6 @@ def _ends(trace: Trace) -> pd.DataFrame:
     names = [str(name) for name in events["task"].cat.categories]
     task = np.array([*names, ""], object)[rows["code"]]
     job = np.array([*(_job(name) for name in names), ""], object)[rows["code"]]
-    found = _rows(_keys(rows["step"], job), rows["step"], job, "", task, rows.index.to_numpy(), rows["end"])
-    named: pd.DataFrame = found[job != ""]
+    jobs = _rows(_keys(rows["step"], job), rows["step"], job, "", task, rows.index.to_numpy(), rows["end"])
+    named: pd.DataFrame = jobs[job != ""]
     return named

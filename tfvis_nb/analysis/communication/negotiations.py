@@ -17,8 +17,8 @@ def negotiations(events: pd.DataFrame) -> pd.DataFrame:
     ``collective`` is the communication that follows, -1 if there is none. ``rows`` lists the rows of the
     ranks that became ready, in that order; Horovod writes them only when it first sees a tensor.
     """
-    found = np.flatnonzero(containing(events["device"], HOROVOD))
-    table = events.iloc[found][["lane", "name", "step", "start_ns", "duration_ns", "scheduled_ns"]]
+    of_horovod = np.flatnonzero(containing(events["device"], HOROVOD))
+    table = events.iloc[of_horovod][["lane", "name", "step", "start_ns", "duration_ns", "scheduled_ns"]]
     lane = table["lane"].astype(object).to_numpy()
     tensor = table.groupby(["step", "name"], sort=False).ngroup().to_numpy()
     start = table["start_ns"].to_numpy(np.int64)
@@ -33,12 +33,12 @@ def negotiations(events: pd.DataFrame) -> pd.DataFrame:
             current[int(tensor[row])] = row
             rows[row] = []
         elif last >= 0 and lane[row] == "rank ready" and start[row] <= end[last]:
-            rows[last].append(int(found[row]))
+            rows[last].append(int(of_horovod[row]))
         elif last >= 0 and lane[row] == "collective" and scheduled[row] == start[last]:
-            collective.setdefault(last, int(found[row]))
+            collective.setdefault(last, int(of_horovod[row]))
     return pd.DataFrame(
         {
-            "event": pd.Series([int(found[row]) for row in rows], dtype="int64"),
+            "event": pd.Series([int(of_horovod[row]) for row in rows], dtype="int64"),
             "collective": pd.Series([collective.get(row, -1) for row in rows], dtype="int64"),
             "rows": pd.Series(list(rows.values()), dtype=object),
         }
@@ -59,7 +59,7 @@ def announcements(events: pd.DataFrame) -> pd.DataFrame:
     ready = events.iloc[table["rows"].to_numpy(np.int64)]
     rank = ready["detail"].astype(object).str.extract(_RANK, expand=False).to_numpy()
     until = table["until"].to_numpy(np.int64)
-    found = pd.DataFrame(
+    announced = pd.DataFrame(
         {
             "event": table["rows"].to_numpy(np.int64),
             "step": ready["step"].to_numpy(),
@@ -71,6 +71,6 @@ def announcements(events: pd.DataFrame) -> pd.DataFrame:
             "group": [f"negotiation {event}" for event in table["event"]],
         }
     )
-    found = found[~pd.isna(rank)].drop_duplicates(["group", "task"])
-    complete = found.groupby("group")["task"].transform("size") == found["task"].nunique()
-    return found[complete.to_numpy(bool)].reset_index(drop=True)
+    announced = announced[~pd.isna(rank)].drop_duplicates(["group", "task"])
+    complete = announced.groupby("group")["task"].transform("size") == announced["task"].nunique()
+    return announced[complete.to_numpy(bool)].reset_index(drop=True)

@@ -73,14 +73,14 @@ def scheduling_efficiency(trace: Trace) -> pd.DataFrame:
     """
     if not communicates(trace.events).any():
         return cannot_say(_COLUMNS, Text("no_communication"))
-    found = communication_overlap(trace)
-    both = (found["communication_ns"] > 0) & (found["computation_ns"] > 0)
-    found = found[both & (found["step"] != NO_STEP)]
-    if found.empty:
+    overlap = communication_overlap(trace)
+    both = (overlap["communication_ns"] > 0) & (overlap["computation_ns"] > 0)
+    overlap = overlap[both & (overlap["step"] != NO_STEP)]
+    if overlap.empty:
         return cannot_say(_COLUMNS, Text("no_overlap"))
-    table = found[["step", "task"]].astype({"step": "int64"}).reset_index(drop=True)
+    table = overlap[["step", "task"]].astype({"step": "int64"}).reset_index(drop=True)
     moved, worked, span = (
-        found[name].to_numpy(np.int64) for name in ("communication_ns", "computation_ns", "step_ns")
+        overlap[name].to_numpy(np.int64) for name in ("communication_ns", "computation_ns", "step_ns")
     )
     least = np.maximum(moved, worked)
     table["makespan_ns"] = span

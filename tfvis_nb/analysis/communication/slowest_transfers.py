@@ -99,8 +99,8 @@ def slowest_transfers(trace: Trace, most: int | None = None) -> pd.DataFrame:
     ...     "destination": [None, worker, None], "tensor": ["", "edge_5_w", ""],
     ...     "detail": ["w = Variable()", "", "y = Neg(w_S3)"],
     ... })
-    >>> found = slowest_transfers(Trace(table))
-    >>> found[["producer_name", "send_delay_ns", "total_ns", "use_delay_ns", "consumer_name"]].values.tolist()
+    >>> slow = slowest_transfers(Trace(table))
+    >>> slow[["producer_name", "send_delay_ns", "total_ns", "use_delay_ns", "consumer_name"]].values.tolist()
     [['w', 10, 40, 10, 'y']]
     """
     if most is not None and (isinstance(most, bool) or not isinstance(most, int | np.integer)):
@@ -158,17 +158,17 @@ class _Ends:
 
     def names(self, event: np.ndarray) -> pd.Series:
         """Return the names of events; empty for -1."""
-        found = self._names.iloc[np.maximum(event, 0)].astype(object).to_numpy()
-        named: pd.Series = pd.Series(np.where(event >= 0, found, ""), dtype=event_table.TEXT)
+        of_events = self._names.iloc[np.maximum(event, 0)].astype(object).to_numpy()
+        named: pd.Series = pd.Series(np.where(event >= 0, of_events, ""), dtype=event_table.TEXT)
         return named
 
 
 def _first(index: np.ndarray, event: np.ndarray, rank: np.ndarray, rows: int) -> np.ndarray:
     """Return for each index the first event with the lowest rank; -1 if there is none."""
-    found = np.full(rows, -1, np.int64)
+    firsts = np.full(rows, -1, np.int64)
     order = np.lexsort((event, rank, index))[::-1]
-    found[index[order]] = event[order]
-    return found
+    firsts[index[order]] = event[order]
+    return firsts
 
 
 def _nullable(values: np.ndarray, known: np.ndarray) -> pd.arrays.IntegerArray:

@@ -85,8 +85,8 @@ def stragglers(trace: Trace) -> pd.DataFrame:
     >>> from tfvis_nb.analysis import stragglers
     >>> columns = {"start_ns": [0, 0, 0], "duration_ns": [50, 60, 90], "kind": ["op"] * 3,
     ...            "task": [f"/job:worker/task:{number}" for number in range(3)]}
-    >>> found = stragglers(Trace(events.build(columns)))
-    >>> found[["task", "lateness_ns", "wait_ns", "sole_wait_ns", "last"]].values.tolist()
+    >>> result = stragglers(Trace(events.build(columns)))
+    >>> result[["task", "lateness_ns", "wait_ns", "sole_wait_ns", "last"]].values.tolist()
     [['/job:worker/task:0', 0, 40, 0, False], ['/job:worker/task:1', 10, 30, 0, False],
      ['/job:worker/task:2', 40, 0, 30, True]]
     """
@@ -153,25 +153,25 @@ def late_tasks(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
         return cannot_say(_TASKS, why_not(table) or Text("no_barriers"))
     keys = table.groupby(["kind", "task"], observed=True, sort=True)
     group = keys.ngroup().to_numpy()
-    found = keys.agg(
+    late = keys.agg(
         barriers=("event", "size"),
         last=("last", "sum"),
         lateness_mean_ns=("lateness_ns", "mean"),
         lateness_max_ns=("lateness_ns", "max"),
     ).reset_index()
     arrived = table["arrived_ns"].to_numpy(np.int64)
-    cell = pd.factorize(table["step"])[0] * len(found) + group
-    cells = int(table["step"].nunique()) * len(found)
+    cell = pd.factorize(table["step"])[0] * len(late) + group
+    cells = int(table["step"].nunique()) * len(late)
     for name, start, end in (
         ("waited_ns", arrived, arrived + table["wait_ns"].to_numpy(np.int64)),
         ("sole_wait_ns", arrived - table["sole_wait_ns"].to_numpy(np.int64), arrived),
     ):
         covered = lengths(union(cell, start, end), cells, 2)[:, 1]
-        found[name] = covered.reshape(-1, len(found)).sum(axis=0)
+        late[name] = covered.reshape(-1, len(late)).sum(axis=0)
     total = int(durations.sum())
-    found["share"] = found["sole_wait_ns"] / total if total else np.nan
-    order = np.lexsort((-found["waited_ns"].to_numpy(), -found["sole_wait_ns"].to_numpy()))
-    return found.loc[order, list(_TASKS)].reset_index(drop=True)
+    late["share"] = late["sole_wait_ns"] / total if total else np.nan
+    order = np.lexsort((-late["waited_ns"].to_numpy(), -late["sole_wait_ns"].to_numpy()))
+    return late.loc[order, list(_TASKS)].reset_index(drop=True)
 
 
 def _reason(trace: Trace) -> Text:

@@ -97,8 +97,8 @@ def transfer_matrix(
     >>> table = events.build({"start_ns": [0, 50, 400], "duration_ns": [100, 100, 50], "kind": ["memcpy"] * 3,
     ...                       "bytes": [600, 900, 5], "source": [cpu, cpu, gpu],
     ...                       "destination": [gpu, gpu, cpu]})
-    >>> found = transfer_matrix(Trace(table))
-    >>> found[["source", "count", "bytes", "transfer_ns", "busy_ns", "bandwidth"]].values.tolist()
+    >>> result = transfer_matrix(Trace(table))
+    >>> result[["source", "count", "bytes", "transfer_ns", "busy_ns", "bandwidth"]].values.tolist()
     [['/device:CPU:0', 2, 1500, 200, 150, 10000000000.0], ['/device:GPU:0', 1, 5, 50, 50, 100000000.0]]
     """
     if between not in ENDS:
@@ -185,6 +185,6 @@ def _largest(
     """Return the first event with the most bytes of each cell."""
     rows = np.flatnonzero(sized)
     rows = rows[np.lexsort((-rows, size[rows]))]
-    found = np.full(cells, -1, np.int64)
-    found[cell[rows]] = event[rows]
-    return pd.arrays.IntegerArray(np.where(found < 0, 0, found), found < 0)
+    largest = np.full(cells, -1, np.int64)
+    largest[cell[rows]] = event[rows]
+    return pd.arrays.IntegerArray(np.where(largest < 0, 0, largest), largest < 0)

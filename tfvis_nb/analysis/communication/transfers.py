@@ -41,8 +41,8 @@ def moving(channel: np.ndarray, start: np.ndarray, end: np.ndarray, size: np.nda
     >>> import numpy as np
     >>> from tfvis_nb.analysis.communication.transfers import moving
     >>> ends = np.array([1000, 1010, 1020, 1030])
-    >>> found = moving(np.zeros(4, int), np.zeros(4, int), ends, np.full(4, 500))
-    >>> found.length.tolist(), found.most.tolist()
+    >>> result = moving(np.zeros(4, int), np.zeros(4, int), ends, np.full(4, 500))
+    >>> result.length.tolist(), result.most.tolist()
     ([258, 257, 257, 258], [1000, 1010, 1020, 1030])
     """
     order = np.lexsort((start, end, channel))
@@ -76,12 +76,12 @@ def moving(channel: np.ndarray, start: np.ndarray, end: np.ndarray, size: np.nda
 def _bursts(is_first: np.ndarray, start: np.ndarray, end: np.ndarray) -> list[slice]:
     """Return the slice of each burst of several tensors; after a burst the channel is empty."""
     starts = [*np.flatnonzero(is_first).tolist(), len(start)]
-    found = []
+    bursts = []
     for low, high in pairwise(starts):
         earliest = np.minimum.accumulate(start[low:high][::-1])[::-1]
         cuts = [0, *(np.flatnonzero(earliest[1:] >= end[low : high - 1]) + 1).tolist(), high - low]
-        found += [slice(low + a, low + b) for a, b in pairwise(cuts) if b - a > 1]
-    return found
+        bursts += [slice(low + a, low + b) for a, b in pairwise(cuts) if b - a > 1]
+    return bursts
 
 
 def _pools(size: np.ndarray, length: np.ndarray, least_rate: float) -> list[tuple[slice, float]]:

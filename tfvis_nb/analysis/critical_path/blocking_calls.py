@@ -81,14 +81,14 @@ def _ends_last_before(times: Times, stream: np.ndarray) -> np.ndarray:
     """Return the event that ends last among those before each one on its stream; -1 for none."""
     rows = np.flatnonzero(stream >= 0)
     rows = rows[np.argsort(stream[rows], kind="stable")]
-    found = np.full(len(stream), -1, np.int64)
+    latest_before = np.full(len(stream), -1, np.int64)
     if len(rows):
         end = times.end[rows]
         reached = pd.Series(end).groupby(stream[rows]).cummax().to_numpy()
         latest = rows[np.maximum.accumulate(np.where(end == reached, np.arange(len(rows)), 0))]
         same = stream[rows[1:]] == stream[rows[:-1]]
-        found[rows[1:][same]] = latest[:-1][same]
-    return found
+        latest_before[rows[1:][same]] = latest[:-1][same]
+    return latest_before
 
 
 def without_waits(

@@ -171,8 +171,8 @@ def categories(activity: np.ndarray, pieces: PathSegments) -> np.ndarray:
     """Return the index in `CATEGORIES` of each piece (int8)."""
     other = len(ACTIVITIES) - 1
     running = activity[pieces.event]
-    found = np.where(pieces.wait >= 0, pieces.wait + other + 1, np.where(running > 0, running - 1, other))
-    return found.astype(np.int8)
+    numbers = np.where(pieces.wait >= 0, pieces.wait + other + 1, np.where(running > 0, running - 1, other))
+    return numbers.astype(np.int8)
 
 
 @validate_input

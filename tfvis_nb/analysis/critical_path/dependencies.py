@@ -204,10 +204,10 @@ def _last_of_earlier_steps(times: Times, target: np.ndarray) -> np.ndarray:
     rows = rows[np.lexsort((times.end[rows], times.step[rows]))]
     final = rows[np.append(np.diff(times.step[rows]) != 0, True)[: len(rows)]]
     ends = Executions(np.zeros(len(final)), times.end[final], times.end[final], final)
-    found = ends.latest(np.zeros(len(target)), times.start[target])
+    last = ends.latest(np.zeros(len(target)), times.start[target])
     of_session = times.executor[target] & (times.step[target] != NO_STEP)
-    of_session &= times.step[found] != times.step[target]
-    return np.where(of_session, found, -1)
+    of_session &= times.step[last] != times.step[target]
+    return np.where(of_session, last, -1)
 
 
 def last_arrivals(trace: Trace, times: Times) -> Dependencies:
@@ -306,8 +306,8 @@ def executor_turns(times: Times) -> Dependencies:
     )
     ends = Executions(where, times.end[rows], times.start[rows], rows)
     before = ends.latest(where, np.minimum(times.ready[rows] + _STAMP, times.start[rows]))
-    found = (before >= 0) & (times.end[before] >= times.ready[rows] - COARSE)
-    return times.at_start(before[found], rows[found], "thread")
+    waited = (before >= 0) & (times.end[before] >= times.ready[rows] - COARSE)
+    return times.at_start(before[waited], rows[waited], "thread")
 
 
 def calls(times: Times, source: np.ndarray, target: np.ndarray, activity: np.ndarray) -> list[Dependencies]:

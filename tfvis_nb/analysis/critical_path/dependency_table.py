@@ -148,27 +148,27 @@ class Times:
         sound = (released_at <= satisfied_at) & (released_at >= self.start[source]) & (source != target)
         sound &= self.counts[source] & self.counts[target]
         kinds = np.full(len(source), KIND[kind], np.int64)
-        found = Dependencies(source, released_at, target, satisfied_at, kinds)
-        return found if sound.all() else found.take(np.flatnonzero(sound))
+        dependencies = Dependencies(source, released_at, target, satisfied_at, kinds)
+        return dependencies if sound.all() else dependencies.take(np.flatnonzero(sound))
 
     def with_nested(self, chosen: np.ndarray) -> np.ndarray:
         """Return a mask of chosen events and all events nested in them on their threads."""
-        found = chosen.copy()
+        marked = chosen.copy()
         outer = np.where(self.parent >= 0, self.parent, np.arange(len(self.parent)))
         # Each round doubles the number of enclosing events.
         while True:
-            deeper = found | found[outer]
+            deeper = marked | marked[outer]
             further = outer[outer]
-            if (further == outer).all() and (deeper == found).all():
-                return found
-            found, outer = deeper, further
+            if (further == outer).all() and (deeper == marked).all():
+                return marked
+            marked, outer = deeper, further
 
     def innermost(self, event: np.ndarray, time: np.ndarray) -> np.ndarray:
         """Return the event that the thread of each event ran right before `time`.
 
         `time` lies in ``(start, end]`` of the event. Events on no thread are returned unchanged.
         """
-        found = event.copy()
+        innermost = event.copy()
         on_thread = np.flatnonzero(self.thread[event])
         outermost, when = event[on_thread], time[on_thread]
         lane, start = self.lane[self.by_thread], self.start[self.by_thread]
@@ -178,8 +178,8 @@ class Times:
         while (ended := np.flatnonzero((self.end[inner] < when) & (inner != outermost))).size:
             outer = self.parent[inner[ended]]
             inner[ended] = np.where(outer >= 0, outer, outermost[ended])
-        found[on_thread] = inner
-        return found
+        innermost[on_thread] = inner
+        return innermost
 
 
 def _filled(column: pd.Series, otherwise: np.ndarray) -> np.ndarray:

@@ -32,7 +32,7 @@ def streams(trace: Trace, times: Times) -> np.ndarray:
     among the kernels of some stream.
     """
     rows = np.flatnonzero(times.device & ~times.thread)
-    found = np.full(len(times.start), -1, np.int64)
+    numbers = np.full(len(times.start), -1, np.int64)
     lane = trace.events["lane"].cat
     key = lane.codes.to_numpy(np.int64)[rows] * 2 + 1
     number = _numbers(lane.categories)[lane.codes.to_numpy()[rows]]
@@ -47,16 +47,16 @@ def streams(trace: Trace, times: Times) -> np.ndarray:
     where = (
         (times.task[rows] + 1) * (int(times.device_number.max(initial=0)) + 2) + times.device_number[rows] + 1
     )
-    found[rows] = np.unique(where * (int(key.max(initial=0)) + 1) + key, return_inverse=True)[1]
+    numbers[rows] = np.unique(where * (int(key.max(initial=0)) + 1) + key, return_inverse=True)[1]
     elsewhere = is_kind(trace.events, "memset") & ~containing(trace.events["lane"], STREAM)
-    found[rows[(key % 2 == 1) & elsewhere[rows]]] = -1
-    return found
+    numbers[rows[(key % 2 == 1) & elsewhere[rows]]] = -1
+    return numbers
 
 
 def _numbers(names: pd.Index) -> np.ndarray:
     """Return the number of the stream in each name, -1 for none; the last entry is for no name."""
-    found = [STREAM.search(str(name)) for name in names]
-    return np.array([*(int(one[1]) if one and len(one[1]) < 10 else -1 for one in found), -1], np.int64)
+    matches = [STREAM.search(str(name)) for name in names]
+    return np.array([*(int(one[1]) if one and len(one[1]) < 10 else -1 for one in matches), -1], np.int64)
 
 
 def stream_order(times: Times, stream: np.ndarray) -> Dependencies:

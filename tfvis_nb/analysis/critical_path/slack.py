@@ -63,8 +63,8 @@ def slack(trace: Trace) -> pd.DataFrame:
     limit[rows] = pd.Series(times.end[rows]).groupby(times.step[rows]).transform("max")
     of_source, of_target = times.step[table.source], times.step[table.target]
     inside = table.take(np.flatnonzero((of_source == of_target) & (of_source >= 0)))
-    found = latest_ends(inside, times.start, times.end, limit) - times.end
-    return pd.DataFrame({"event": rows, "step": times.step[rows], "slack_ns": found[rows]})
+    slack_ns = latest_ends(inside, times.start, times.end, limit) - times.end
+    return pd.DataFrame({"event": rows, "step": times.step[rows], "slack_ns": slack_ns[rows]})
 
 
 def latest_ends(table: Dependencies, start: np.ndarray, end: np.ndarray, limit: np.ndarray) -> np.ndarray:
@@ -114,9 +114,9 @@ def latest_ends(table: Dependencies, start: np.ndarray, end: np.ndarray, limit: 
             at_end.setdefault(event, now)
             waits[event] = (time, now)
             spare[event] = _NEVER
-    found = np.array(spare, np.int64)
-    found[list(at_end)] = list(at_end.values())
-    return end + found
+    spare_ns = np.array(spare, np.int64)
+    spare_ns[list(at_end)] = list(at_end.values())
+    return end + spare_ns
 
 
 def _last_of_moment(table: Dependencies) -> np.ndarray:
@@ -127,6 +127,6 @@ def _last_of_moment(table: Dependencies) -> np.ndarray:
     target, satisfied_at = table.target[order], table.satisfied_at[order]
     new = np.append(True, (target[1:] != target[:-1]) | (satisfied_at[1:] != satisfied_at[:-1]))
     last = np.maximum.reduceat(table.released_at[order], np.flatnonzero(new))
-    found = np.empty(len(order), np.int64)
-    found[order] = last[np.cumsum(new) - 1]
-    return found
+    lasts = np.empty(len(order), np.int64)
+    lasts[order] = last[np.cumsum(new) - 1]
+    return lasts

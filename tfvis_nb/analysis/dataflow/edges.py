@@ -32,9 +32,9 @@ def edges(trace: Trace) -> pd.DataFrame:
     trace has them, from the partition graphs, which are complete. If a name ran several times, as in a loop,
     the latest execution that ended before its consumer started counts.
     """
-    found = _Finder(trace).edges()
+    guessed = _Finder(trace).edges()
     recorded = recorded_links(trace)
-    return _with_recorded(found, recorded) if len(recorded) else found
+    return _with_recorded(guessed, recorded) if len(recorded) else guessed
 
 
 class _Finder(NumberedEvents):
@@ -85,12 +85,12 @@ class _Finder(NumberedEvents):
         """Return the execution of `node` that each consumer used; on its own device if it ran there."""
         step, start = self.step[consumer], self.start[consumer]
         key = self.key(step, self.device[consumer], node)
-        found = self.here.find(key, start, start)
+        producer = self.here.find(key, start, start)
         other = np.flatnonzero(~self.here.has(key))
         key = self.key(step[other], np.full(len(other), -1), node[other])
         # Another task's clock may be behind, so a single execution counts even if it seems to start later.
-        found[other] = self.anywhere.find(key, start[other])
-        return found
+        producer[other] = self.anywhere.find(key, start[other])
+        return producer
 
     def _arrivals(self, consumer: np.ndarray, listed: Inputs, remote: np.ndarray) -> np.ndarray:
         """Link producer, transfer and consumer; return a mask of the inputs that arrived by a transfer.
@@ -153,11 +153,11 @@ class _Finder(NumberedEvents):
         self._add(ops.find(key, when), rows, KINDS.index("launch"))
 
 
-def _with_recorded(found: pd.DataFrame, recorded: pd.DataFrame) -> pd.DataFrame:
+def _with_recorded(guessed: pd.DataFrame, recorded: pd.DataFrame) -> pd.DataFrame:
     """Add recorded edges; launches found by name stay only where none was recorded."""
     linked = recorded.loc[recorded["kind"] != "flow", "target"]
-    known = found["target"].isin(linked) & (found["kind"] == "launch")
-    both = [found[~known], recorded]
+    known = guessed["target"].isin(linked) & (guessed["kind"] == "launch")
+    both = [guessed[~known], recorded]
     source, target = (
         np.concatenate([part[name].to_numpy() for part in both]) for name in ("source", "target")
     )
@@ -211,7 +211,7 @@ def phase_edges(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarra
         known = Executions(tensor[sources] * tasks + task[sources], began, began, sources)
         return known.latest(tensor[phases] * tasks + of_task, when)
 
-    found = []
+    parts = []
     ops = np.flatnonzero(~is_phase & (events["kind"] == "collective").to_numpy())
     phases = np.flatnonzero(is_phase & (lane != "rank ready"))
     waiting = phases[_waits_for_ranks(events, phases, lane)]
@@ -223,15 +223,15 @@ def phase_edges(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarra
             source = latest(ops, np.full(len(those), number), those, end[those])
             # An op ends with the last of its phases.
             related = (source >= 0) & (end[source] >= start[those])
-            found.append((source[related], those[related], kind))
+            parts.append((source[related], those[related], kind))
     negotiated = np.flatnonzero(is_phase & (lane == "negotiate"))
     moved = np.flatnonzero(is_phase & (lane == "collective"))
     source, first = np.unique(latest(negotiated, task[moved], moved, start[moved]), return_index=True)
-    found.append((source[source >= 0], moved[first[source >= 0]], AWAITED))
+    parts.append((source[source >= 0], moved[first[source >= 0]], AWAITED))
     return (
-        np.concatenate([none, *(source for source, _, _ in found)]),
-        np.concatenate([none, *(target for _, target, _ in found)]),
-        np.concatenate([none, *(np.full(len(source), kind) for source, _, kind in found)]),
+        np.concatenate([none, *(source for source, _, _ in parts)]),
+        np.concatenate([none, *(target for _, target, _ in parts)]),
+        np.concatenate([none, *(np.full(len(source), kind) for source, _, kind in parts)]),
     )
 
 

@@ -22,7 +22,7 @@ def graph_inputs(trace: Trace, rows: np.ndarray) -> tuple[np.ndarray, pa.Array]:
     total. Damaged graphs are left out, with a note of the trace. A trace read from an exported Chrome trace
     has no graphs, but keeps the inputs missing in labels.
     """
-    found = [_recorded(trace, rows)]
+    parts = [_recorded(trace, rows)]
     if any(trace.graphs):
         code, names = pd.factorize(trace.events["name"].iloc[rows])
         nodes = pa.array(names, pa.large_string())
@@ -39,8 +39,8 @@ def graph_inputs(trace: Trace, rows: np.ndarray) -> tuple[np.ndarray, pa.Array]:
                 of_graphs[key] = pd.DataFrame({"node": node, "input": np.arange(len(node))}), given
             table, given = of_graphs[key]
             pairs = pd.DataFrame({"row": here, "node": code[here]}).merge(table, on="node")
-            found.append((pairs["row"].to_numpy(np.int64), given.take(pa.array(pairs["input"]))))
-    return np.concatenate([row for row, _ in found]), pa.concat_arrays([given for _, given in found])
+            parts.append((pairs["row"].to_numpy(np.int64), given.take(pa.array(pairs["input"]))))
+    return np.concatenate([row for row, _ in parts]), pa.concat_arrays([given for _, given in parts])
 
 
 def _recorded(trace: Trace, rows: np.ndarray) -> tuple[np.ndarray, pa.Array]:

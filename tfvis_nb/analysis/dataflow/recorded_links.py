@@ -17,13 +17,13 @@ def recorded_links(trace: Trace) -> pd.DataFrame:
     pair is an edge of kind ``control``. An arrow of a Chrome trace is a ``flow``.
     """
     produced = _equal(*link_numbers(trace.nested, "produced"), *link_numbers(trace.nested, "consumed"))
-    found = {"launch": launches(trace), "control": produced, "flow": flows(trace)}
-    kind = np.repeat(np.arange(len(found), dtype=np.int8), [len(source) for source, _ in found.values()])
+    pairs = {"launch": launches(trace), "control": produced, "flow": flows(trace)}
+    kind = np.repeat(np.arange(len(pairs), dtype=np.int8), [len(source) for source, _ in pairs.values()])
     return pd.DataFrame(
         {
-            "source": np.concatenate([source for source, _ in found.values()]),
-            "target": np.concatenate([target for _, target in found.values()]),
-            "kind": pd.Categorical.from_codes(kind, dtype=pd.CategoricalDtype([*found])),
+            "source": np.concatenate([source for source, _ in pairs.values()]),
+            "target": np.concatenate([target for _, target in pairs.values()]),
+            "kind": pd.Categorical.from_codes(kind, dtype=pd.CategoricalDtype([*pairs])),
         }
     )
 
@@ -73,5 +73,5 @@ def _equal(
     order = np.argsort(number, kind="stable")
     known = number[order]
     index = np.minimum(np.searchsorted(known, wanted), len(known) - 1)
-    found = known[index] == wanted
-    return source[order[index[found]]], target[found]
+    is_equal = known[index] == wanted
+    return source[order[index[is_equal]]], target[is_equal]

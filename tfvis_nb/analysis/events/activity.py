@@ -100,44 +100,44 @@ def activity(trace: Trace) -> np.ndarray:
     use ``MemcpyH2D``.
     """
     events = trace.events
-    found = by_kind(events)
+    numbers = by_kind(events)
     op, lane = events["op"], events["lane"]
     is_op, is_host = is_kind(events, "op"), is_kind(events, "host")
-    found[is_kind(events, "kernel") & beginning(op, COPY_DONE)] = NUMBER["none"]
+    numbers[is_kind(events, "kernel") & beginning(op, COPY_DONE)] = NUMBER["none"]
 
     on_accelerator = accelerators(events)
     on_host = (is_op | is_host) & ~on_accelerator
     frame = beginning(op, _EXECUTOR) & _in_tasks_of(events, on_accelerator)
-    found[(is_op & on_accelerator) | (is_host & (frame | beginning(op, _LAUNCH)))] = NUMBER["launch"]
+    numbers[(is_op & on_accelerator) | (is_host & (frame | beginning(op, _LAUNCH)))] = NUMBER["launch"]
     # The rows in which JAX's compile client takes arguments also name a compiler.
     compiles = containing(op, _COMPILING) & ~beginning(op, _HANDED_OVER) & ~containing(op, _FUNCTION)
-    found[on_host & (compiles | beginning(lane, _CODEGEN_LANE))] = NUMBER["compile"]
-    found[on_host & (beginning(lane, _PIPELINE_LANE) | (is_host & beginning(op, PIPELINE)))] = NUMBER[
+    numbers[on_host & (compiles | beginning(lane, _CODEGEN_LANE))] = NUMBER["compile"]
+    numbers[on_host & (beginning(lane, _PIPELINE_LANE) | (is_host & beginning(op, PIPELINE)))] = NUMBER[
         "preprocessing"
     ]
     waits = containing(op, INPUT_WAIT)
     waits[_tokens(events, waits)] = False
-    found[is_op & beginning(op, WAITING)] = NUMBER["none"]
-    found[(is_op | (is_host & ~on_accelerator)) & waits] = NUMBER["input"]
+    numbers[is_op & beginning(op, WAITING)] = NUMBER["none"]
+    numbers[(is_op | (is_host & ~on_accelerator)) & waits] = NUMBER["input"]
     if (is_host & beginning(op, _NEXT_INPUT)).any():
         # The row of an eager op includes its overhead; the wait has a nested row.
-        found[np.flatnonzero(is_op & waits)[_eager(events, is_op & waits)]] = NUMBER["runtime"]
-    found[is_host & (on_accelerator | beginning(op, _WRAPPER))] = NUMBER["none"]
-    found[is_host & containing(events["device"], HOROVOD)] = NUMBER["none"]
-    found[negotiates(events)] = NUMBER["communication"]
-    found[is_host & (_markers(trace, is_host) | repeats(events))] = NUMBER["none"]
-    return found
+        numbers[np.flatnonzero(is_op & waits)[_eager(events, is_op & waits)]] = NUMBER["runtime"]
+    numbers[is_host & (on_accelerator | beginning(op, _WRAPPER))] = NUMBER["none"]
+    numbers[is_host & containing(events["device"], HOROVOD)] = NUMBER["none"]
+    numbers[negotiates(events)] = NUMBER["communication"]
+    numbers[is_host & (_markers(trace, is_host) | repeats(events))] = NUMBER["none"]
+    return numbers
 
 
 def by_kind(events: pd.DataFrame) -> np.ndarray:
     """Return the activity that most events of a kind have; only `activity` tells those of one kind apart."""
-    found = map_categories(events["kind"], lambda kind: NUMBER[_OF_KIND.get(kind, "none")]).astype(np.uint8)
+    numbers = map_categories(events["kind"], lambda kind: NUMBER[_OF_KIND.get(kind, "none")]).astype(np.uint8)
     is_copy = is_kind(events, "memcpy")
     for name, pattern in (("h2d", HOST_TO_DEVICE), ("d2h", DEVICE_TO_HOST)):
         # Some sources name the direction in the op type, some only in the lane.
         named = containing(events["op"], pattern) | containing(events["lane"], pattern)
-        found[is_copy & named] = NUMBER[name]
-    return found
+        numbers[is_copy & named] = NUMBER[name]
+    return numbers
 
 
 def negotiates(events: pd.DataFrame) -> np.ndarray:

@@ -33,10 +33,10 @@ def drawn_activity(trace: Trace) -> np.ndarray:
     The result equals `activity` except for the phases of Horovod's collectives. They are drawn as
     communication but added to no sum, because they repeat the ranks' collectives.
     """
-    events, found = trace.events, activity(trace).copy()
+    events, numbers = trace.events, activity(trace).copy()
     repeats = is_kind(events, "host") & containing(events["device"], HOROVOD)
-    found[repeats & containing(events["op"], _BETWEEN_RANKS)] = NUMBER["communication"]
-    return found
+    numbers[repeats & containing(events["op"], _BETWEEN_RANKS)] = NUMBER["communication"]
+    return numbers
 
 
 def categories(trace: Trace) -> np.ndarray:
@@ -50,10 +50,10 @@ def categorise(kind: pd.Series, activities: np.ndarray) -> np.ndarray:
     numbers = np.full((len(rank), len(ACTIVITIES)), _PAIRS.index(["host", "none"]), np.uint8)
     for number, (name, one) in enumerate(_PAIRS):
         numbers[rank[name], NUMBER[one]] = number
-    found: np.ndarray = numbers[
+    drawn: np.ndarray = numbers[
         map_categories(kind, lambda name: rank.get(name, rank["host"])).astype(np.intp), activities
     ]
-    return found
+    return drawn
 
 
 def named(text: str) -> np.ndarray:

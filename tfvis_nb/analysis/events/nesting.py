@@ -142,11 +142,11 @@ def enclosing(lane: np.ndarray, end: np.ndarray) -> np.ndarray:
         todo = todo[outer[todo] >= 0]
     if len(todo):
         # With very deep nesting, process rows in order: each skips the levels that the previous one climbed.
-        found, until = outer.tolist(), end.tolist()
+        callers, until = outer.tolist(), end.tolist()
         for row in todo.tolist():
             candidate, last = row - 1, until[row]
             while candidate >= 0 and until[candidate] < last:
-                candidate = found[candidate]
-            found[row] = candidate
-        outer = np.array(found, np.int64)
+                candidate = callers[candidate]
+            callers[row] = candidate
+        outer = np.array(callers, np.int64)
     return outer

@@ -43,17 +43,17 @@ class TracedCalls(NamedTuple):
 
 def function_calls(trace: Trace) -> np.ndarray:
     """Return a mask of the calls of ``tf.function``."""
-    found = is_kind(trace.events, "host")
-    marked = trace.events["detail"][found].str.contains(CALL_MARK, regex=False)
-    found[found] = marked.fillna(value=False).to_numpy(bool)
-    return found
+    is_call = is_kind(trace.events, "host")
+    marked = trace.events["detail"][is_call].str.contains(CALL_MARK, regex=False)
+    is_call[is_call] = marked.fillna(value=False).to_numpy(bool)
+    return is_call
 
 
 def graph_buildings(trace: Trace) -> np.ndarray:
     """Return a mask of the events that build the graph of a ``tf.function``."""
     builds = map_categories(trace.events["op"], lambda op: op == BUILDING)
-    found: np.ndarray = builds & is_kind(trace.events, "host") & ~function_calls(trace)
-    return found
+    building: np.ndarray = builds & is_kind(trace.events, "host") & ~function_calls(trace)
+    return building
 
 
 @per_trace
@@ -69,25 +69,25 @@ def traced_calls(trace: Trace) -> TracedCalls:
     is_run = is_host & beginning(op, _RUN)
     run = np.flatnonzero(is_run)
     outer, of_run = (parents(events, is_call | inner) for inner in (is_building, is_run))
-    found: dict[int, tuple[int, int]] = {}
+    by_call: dict[int, tuple[int, int]] = {}
     for tracing in building.tolist() if is_call.any() else []:
         call = int(outer[tracing])
         runs = start[run[(of_run[run] == call) & (start[run] >= end[tracing])]]
         if call >= 0 and is_call[call] and len(runs):
-            found[call] = (tracing, int(runs.min()))
+            by_call[call] = (tracing, int(runs.min()))
     rows = np.zeros(len(events), bool)
     lanes = [events[name].cat.codes.to_numpy() for name in ("task", "device", "lane")]
-    for call, (_, ready) in found.items():
+    for call, (_, ready) in by_call.items():
         within = slice(call, int(np.searchsorted(start, ready)))
         rows[within] |= np.all([lane[within] == lane[call] for lane in lanes], axis=0)
-    table = np.array([(call, *rest) for call, rest in found.items()], np.int64).reshape(-1, 3)
+    table = np.array([(call, *rest) for call, rest in by_call.items()], np.int64).reshape(-1, 3)
     return TracedCalls(table[:, 0], table[:, 1], table[:, 2], rows)
 
 
 def tracing_spans(trace: Trace, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return starts and ends of all events in which tracings start with their call and end with its run."""
-    found = traced_calls(trace)
+    traced = traced_calls(trace)
     start, end = start.copy(), end.copy()
-    start[found.tracing] = start[found.call]
-    end[found.tracing] = np.minimum(found.ready_ns, end[found.call])
+    start[traced.tracing] = start[traced.call]
+    end[traced.tracing] = np.minimum(traced.ready_ns, end[traced.call])
     return start, end

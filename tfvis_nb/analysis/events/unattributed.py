@@ -39,10 +39,10 @@ def reasons(trace: Trace, rows: np.ndarray, stack: np.ndarray) -> np.ndarray:
     events = trace.events
     host = is_kind(events, "host")[rows]
     done = activity(trace)[rows]
-    found = np.where(host, RUNTIME, "no stack").astype(object)
+    texts = np.where(host, RUNTIME, "no stack").astype(object)
     for name, reason in _OF_ACTIVITY.items():
-        found[host & (done == NUMBER[name])] = reason
-    found[(host & beginning(events["op"], WAITING_CALLS)[rows]) | is_kind(events, "sync")[rows]] = WAITING
-    found[stack >= 0] = "library"
-    found[waiting_stages(trace)[rows]] = WAITING
-    return found
+        texts[host & (done == NUMBER[name])] = reason
+    texts[(host & beginning(events["op"], WAITING_CALLS)[rows]) | is_kind(events, "sync")[rows]] = WAITING
+    texts[stack >= 0] = "library"
+    texts[waiting_stages(trace)[rows]] = WAITING
+    return texts

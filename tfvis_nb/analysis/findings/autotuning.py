@@ -60,8 +60,8 @@ def _tuned(trace: Trace) -> pd.DataFrame | Text:
     usual = counts.groupby("name")["each"].transform("median")
     steps = counts.groupby("name")["each"].transform("size")
     many = (counts["executions"] > 0) & (counts["each"] >= KERNELS.value)
-    found: pd.DataFrame = counts[many & ((steps == 1) | (counts["each"] >= RATIO.value * usual))]
-    return found
+    tuned: pd.DataFrame = counts[many & ((steps == 1) | (counts["each"] >= RATIO.value * usual))]
+    return tuned
 
 
 def _time(trace: Trace, tuned: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:

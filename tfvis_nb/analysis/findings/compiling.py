@@ -89,8 +89,8 @@ def _word(key: str, figures: Figures) -> Texts:
 
 
 def _measure(trace: Trace) -> Measurement:
-    found = time_share.measurement(_spent(trace), SHARE.value)
-    return found._replace(figures=found.figures | {"like_later": _is_like_later(trace)})
+    measured = time_share.measurement(_spent(trace), SHARE.value)
+    return measured._replace(figures=measured.figures | {"like_later": _is_like_later(trace)})
 
 
 def _summarise(figures: Figures) -> str:

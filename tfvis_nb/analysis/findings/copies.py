@@ -65,9 +65,9 @@ def _find(trace: Trace) -> list[Finding]:
     sums = _exposed(trace)
     if sums.empty or not float(sums["share"].iloc[0]) >= SHARE.value:
         return []
-    found = sums.iloc[0]
-    share, task = float(found["share"]), str(found["task"])
-    most = str(found[_COPIES].astype("int64").idxmax())
+    largest = sums.iloc[0]
+    share, task = float(largest["share"]), str(largest["task"])
+    most = str(largest[_COPIES].astype("int64").idxmax())
     table = whole_tasks(trace)
     own = table[table["task"].astype(str) == task]
     amount = own[_COPIES].fillna(0).sum(axis=1).to_numpy(np.int64)

@@ -81,7 +81,7 @@ def _reasons(trace: Trace, table: pd.DataFrame) -> dict[str, list[str]]:
         "host_memory": where == "host memory",
         "read_by_host": where == "GPU",
     }
-    return {name: rows["op"][found].astype(str).unique().tolist() for name, found in reasons.items()}
+    return {name: rows["op"][of_reason].astype(str).unique().tolist() for name, of_reason in reasons.items()}
 
 
 def _interrupting(trace: Trace) -> pd.DataFrame:
@@ -90,10 +90,10 @@ def _interrupting(trace: Trace) -> pd.DataFrame:
     copied = table["to_host"] + table["to_device"]
     table = table.assign(copies=copied, copied=table["to_host_bytes"] + table["to_device_bytes"])
     on_gpu = (table["where"].astype(str) == "GPU").to_numpy()
-    found: pd.DataFrame = table[
+    interrupting: pd.DataFrame = table[
         ((copied > 0) | (table["where"].astype(str) == "CPU")) & (~on_gpu | _asks(trace, table))
     ]
-    return found
+    return interrupting
 
 
 def _asks(trace: Trace, table: pd.DataFrame) -> np.ndarray:
@@ -112,8 +112,8 @@ def _asks(trace: Trace, table: pd.DataFrame) -> np.ndarray:
     keys = ["task", "name"]
     asking = events.iloc[distinct_numbers(np.concatenate([source[made], target[brought]]))][keys].astype(str)
     rows = pd.MultiIndex.from_frame(table[keys].astype(str))
-    found: np.ndarray = rows.isin(pd.MultiIndex.from_frame(asking))
-    return found
+    mask: np.ndarray = rows.isin(pd.MultiIndex.from_frame(asking))
+    return mask
 
 
 def _word(_key: str, figures: Figures) -> Texts:
@@ -145,12 +145,12 @@ def _placement(figures: Figures) -> str:
         "read_by_host": "{} {runs} on the GPU, but {waits} until the host has read a result.",
         "host_memory": "TensorFlow places {} on the GPU, but with kernels that work on host memory.",
     }
-    found = []
+    parts = []
     for reason, sentence in sentences.items():
         if ops := figures[reason]:
             runs, waits = ("run", "wait") if len(ops) > 1 else ("runs", "waits")
-            found.append(sentence.format(listed(ops[:_MAX_OPS], len(ops)), runs=runs, waits=waits))
-    return "".join(f" {sentence}" for sentence in found)
+            parts.append(sentence.format(listed(ops[:_MAX_OPS], len(ops)), runs=runs, waits=waits))
+    return "".join(f" {sentence}" for sentence in parts)
 
 
 def _measure(trace: Trace) -> Measurement:

@@ -93,10 +93,10 @@ def findings(trace: Trace) -> FindingsTable:
     >>> from tfvis_nb import Trace, events
     >>> columns = {"start_ns": [0, 6_000_000], "duration_ns": [6_000_000, 4_000_000], "kind": ["op"] * 2,
     ...            "op": ["IteratorGetNext", "MatMul"], "device": ["/device:CPU:0"] * 2}
-    >>> found = Trace(events.build(columns)).findings
-    >>> found[["id", "level", "title", "share"]].values.tolist()
+    >>> result = Trace(events.build(columns)).findings
+    >>> result[["id", "level", "title", "share"]].values.tolist()
     [['input_bound.one', 'problem', 'The step waits for input', 0.6]]
-    >>> found["figures"][0]["here_ns"]
+    >>> result["figures"][0]["here_ns"]
     6000000
     """
     fatal = [(rule, finding) for rule in RULES.values() if rule.fatal for finding in rule.find(trace)]
@@ -105,15 +105,15 @@ def findings(trace: Trace) -> FindingsTable:
     if not total and not fatal:
         return table_of(cannot_say(_COLUMNS, reason or Text("no_step_length")))
     others = [rule for rule in RULES.values() if not rule.fatal] if total else []
-    found = [*fatal, *((rule, finding) for rule in others for finding in rule.find(rule.of(trace)))]
+    pairs = [*fatal, *((rule, finding) for rule in others for finding in rule.find(rule.of(trace)))]
     largest: dict[str, float] = {}
-    for rule, finding in found:
+    for rule, finding in pairs:
         for key in (rule.kind, finding.id):
             largest[key] = max(finding.share, largest.get(key, 0.0))
     one_time = max((largest.get(kind, 0.0) for kind in _ONE_TIME), default=0.0) >= _MUCH_ONE_TIME
     is_atypical = one_time and bool(total) and len(breakdown(trace)["step"].unique()) == 1
 
-    gains = {id(finding): _gain(trace, rule, finding) for rule, finding in found}
+    gains = {id(finding): _gain(trace, rule, finding) for rule, finding in pairs}
 
     def level(rule: Rule, finding: Finding) -> str:
         explaining = finding.figures.get("explained_by", ())
@@ -147,7 +147,7 @@ def findings(trace: Trace) -> FindingsTable:
 
     rows = [
         _row(rule, finding, total, level(rule, finding), added(rule, finding), gains[id(finding)])
-        for rule, finding in sorted(found, key=rank)
+        for rule, finding in sorted(pairs, key=rank)
     ]
     return table_of(pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS)))
 

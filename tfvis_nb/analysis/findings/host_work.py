@@ -84,7 +84,7 @@ def host_work(trace: Trace) -> list[HostWork]:
         return []
     work = _work(trace, computing.task)
     least_ns = LEAST * computing.mean_ns / computing.share * computing.steps
-    found = []
+    works = []
     for subject, name, chosen in _things(work):
         own = work.own[chosen]
         spent = _spent(trace, computing.task, work.event[chosen]) if own.sum() >= least_ns else None
@@ -94,8 +94,8 @@ def host_work(trace: Trace) -> list[HostWork]:
         events = work.event[chosen][np.argsort(-own, kind="stable")]
         op_share = float(ops.iloc[0] / max(int(ops.sum()), 1))
         line = _line(work, chosen)
-        found.append(HostWork(spent, subject, name, *line, str(ops.index[0]), op_share, events))
-    return found
+        works.append(HostWork(spent, subject, name, *line, str(ops.index[0]), op_share, events))
+    return works
 
 
 @per_trace
@@ -181,8 +181,8 @@ def _spent(trace: Trace, task: str, events: np.ndarray) -> TimeShare | None:
     chosen[events] = True
     active = activity(trace)[here.event]
     level = np.where(active > NUMBER["host_compute"], 2, chosen[here.event])
-    found = priority_union(here.whole[here.device_row], here.start, here.end, level)
-    took = lengths(found, len(here.table), 3)[:, 1]
+    swept = priority_union(here.whole[here.device_row], here.start, here.end, level)
+    took = lengths(swept, len(here.table), 3)[:, 1]
     own = here.table.assign(own_ns=took)[["step", "task", "own_ns", "device"]]
     own = own[(own["device"].astype(str) == "") & (own["task"].astype(str) == task)]
     table = whole_tasks(trace).merge(own[["step", "own_ns"]], on="step")

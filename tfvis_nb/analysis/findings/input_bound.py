@@ -90,9 +90,9 @@ def _find(trace: Trace) -> list[Finding]:
         "buffer": _buffer(trace, spent.task),
         **recorded(trace),
     }
-    found = time_share.finding(trace, f"input_bound.{case}", "input", spent, figures)
+    finding = time_share.finding(trace, f"input_bound.{case}", "input", spent, figures)
     # What only the first step waits for happens once.
-    return [found._replace(level=OBSERVATION) if case == "first" else found]
+    return [finding._replace(level=OBSERVATION) if case == "first" else finding]
 
 
 def _filling(trace: Trace, task: str) -> float:

@@ -36,10 +36,10 @@ def kernel_time(trace: Trace, runs: pd.DataFrame, chosen: np.ndarray) -> dict[st
     start = events["start_ns"].to_numpy(np.int64)
     end = start + events["duration_ns"].to_numpy(np.int64)
     level = np.where(chosen, _CHOSEN, _OTHER)
-    found = priority_union(group[in_steps], start[in_steps], end[in_steps], level[in_steps])
+    swept = priority_union(group[in_steps], start[in_steps], end[in_steps], level[in_steps])
     alone = np.zeros(int(group.max()) + 1, np.int64)
-    mine = found.level == _CHOSEN
-    np.add.at(alone, found.group[mine], found.length[mine])
+    mine = swept.level == _CHOSEN
+    np.add.at(alone, swept.group[mine], swept.length[mine])
     most = int(alone.argmax())
     rows = np.flatnonzero(chosen & in_steps & (group == most))
     own = runs[["name", "op", "duration_ns", "capability"]].iloc[rows]

@@ -106,8 +106,8 @@ def _headline(figures: Figures) -> str:
 
 def ended(trace: Trace) -> str:
     """Briefly name the failed allocation that ended the recording; empty if none did."""
-    found = _find(trace)
-    return _headline(found[0].figures).removesuffix(".") if found else ""
+    failures = _find(trace)
+    return _headline(failures[0].figures).removesuffix(".") if failures else ""
 
 
 RULE = Rule(

@@ -77,13 +77,13 @@ def _line(trace: Trace, buffer_size: int | None) -> str:
     """
     if trace.stacks is None:
         return ""
-    found = [
+    lines = [
         f"{file['name']}:{line}"
         for file in trace.stacks.files.to_pylist()
         if file["own"] and file["text"] and not file["edited"]
         for line in _shuffles(file["text"], buffer_size)
     ]
-    return found[0] if len(found) == 1 else ""
+    return lines[0] if len(lines) == 1 else ""
 
 
 def _shuffles(source: str, buffer_size: int | None) -> Iterator[int]:

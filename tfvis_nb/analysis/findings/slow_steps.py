@@ -79,10 +79,10 @@ def _find(trace: Trace) -> list[Finding]:
     periodic = _periodic(trace, table, longer)
     if periodic is not None:
         longer &= ~table["step"].isin(periodic.figures["steps"]).to_numpy()
-    found = [periodic, _more_work(trace, table, more), _longer(trace, table, longer)]
-    if not any(found) and len(table) >= MIN_UNEVEN.value:
-        found = [uneven_steps(trace, MAX_FRACTION.value)]
-    return [finding for finding in found if finding is not None]
+    candidates = [periodic, _more_work(trace, table, more), _longer(trace, table, longer)]
+    if not any(candidates) and len(table) >= MIN_UNEVEN.value:
+        candidates = [uneven_steps(trace, MAX_FRACTION.value)]
+    return [finding for finding in candidates if finding is not None]
 
 
 def _chosen(
@@ -116,10 +116,10 @@ def _chosen(
 
 
 def _more_work(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | None:
-    found = _chosen(table, chosen)
-    if found is None:
+    slowest = _chosen(table, chosen)
+    if slowest is None:
         return None
-    slow, longest, figures = found
+    slow, longest, figures = slowest
     work = median_low(table["work_ns"].to_numpy(np.int64, na_value=0))
     excess = max(int(slow["excess_ns"].clip(lower=0).sum()), 1)
     figures |= {
@@ -146,10 +146,10 @@ def _larger_input(trace: Trace, steps: pd.Series, slow: pd.Series) -> list[int] 
 
 
 def _longer(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | None:
-    found = _chosen(table, chosen)
-    if found is None:
+    slowest = _chosen(table, chosen)
+    if slowest is None:
         return None
-    slow, longest, figures = found
+    slow, longest, figures = slowest
     figures["work_known"] = bool(slow["more_work"].notna().all())
     # Steps that differ by chance, such as by the load of the machine, differ in ops that all steps run.
     level = "" if _is_of_op(trace, slow, longest) else MINOR
@@ -169,10 +169,10 @@ def _is_of_op(trace: Trace, slow: pd.DataFrame, longest: pd.Series) -> bool:
 
 def _periodic(trace: Trace, table: pd.DataFrame, longer: np.ndarray) -> Finding | None:
     period, chosen = period_of(table["excess_ns"].to_numpy(np.int64), longer)
-    found = _chosen(table, chosen, most=_MOST)
-    if not period or found is None:
+    slowest = _chosen(table, chosen, most=_MOST)
+    if not period or slowest is None:
         return None
-    _, longest, figures = found
+    _, longest, figures = slowest
     figures |= {"period": period, "line": _line(trace, longest)}
     return _finding(trace, "slow_steps.periodic", longest, figures)
 

@@ -30,14 +30,14 @@ def _measured(trace: Trace) -> dict[str, Any] | None:
     blocks, cores = (runs[name].to_numpy(np.int64) for name in ("blocks", "cores"))
     # Collectives take few SMs to leave the others to computing; a larger batch does not change that.
     collective = is_kind(trace.events, "collective")[runs["event"].to_numpy(np.int64)]
-    found = kernel_time(trace, runs, (blocks > 0) & (blocks < cores) & ~collective)
-    if found is None:
+    measured = kernel_time(trace, runs, (blocks > 0) & (blocks < cores) & ~collective)
+    if measured is None:
         return None
-    rows = found["rows"]
+    rows = measured["rows"]
     length = runs["duration_ns"].to_numpy(np.int64)[rows]
     filled = float(np.sum(length * (blocks[rows] / cores[rows])) / max(int(length.sum()), 1))
-    share = found["share"]
-    return found | {
+    share = measured["share"]
+    return measured | {
         "run_share": share,
         "filled": filled,
         "cores": int(cores[rows[0]]),

@@ -118,10 +118,10 @@ def _figures(trace: Trace, latest: pd.Series, late: pd.DataFrame, worst: pd.Seri
 
 
 def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> list[Finding]:
-    found = _latest(table, met, "collective")
-    if found is None:
+    pair = _latest(table, met, "collective")
+    if pair is None:
         return []
-    latest, late = found
+    latest, late = pair
     waits = collective_waits(trace).set_index("event")
     end = waits["start_ns"] + waits["duration_ns"]
     together = met[met["barrier"].isin(late["barrier"])]
@@ -171,11 +171,11 @@ def _starts(trace: Trace, latest: pd.Series, late: pd.DataFrame) -> bool:
 
 
 def _late_with_inputs(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> list[Finding]:
-    found = _latest(table, met, "inputs")
+    pair = _latest(table, met, "inputs")
     # In a single step, the order of equal tasks' transfers makes one of them late.
-    if found is None or not _is_regular(met[met["kind"] == "inputs"], str(found[0]["task"]), by_chance=True):
+    if pair is None or not _is_regular(met[met["kind"] == "inputs"], str(pair[0]["task"]), by_chance=True):
         return []
-    latest, late = found
+    latest, late = pair
     worst = late.iloc[int(late["sole_wait_ns"].to_numpy().argmax())]
     there = met[met["barrier"] == int(worst["barrier"])]
     figures = _figures(trace, latest, late, worst) | {"others": len(there) - 1}
@@ -241,10 +241,10 @@ def _python(trace: Trace, task: str, waited_ns: int) -> dict[str, Any] | None:
 
 
 def _last_at_the_end(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -> list[Finding]:
-    found = _latest(table, met, "end")
-    if found is None:
+    pair = _latest(table, met, "end")
+    if pair is None:
         return []
-    latest, late = found
+    latest, late = pair
     worst = late.iloc[int(late["sole_wait_ns"].to_numpy().argmax())]
     task, end, step = str(latest["task"]), int(worst["arrived_ns"]), int(worst["step"])
     start = end - int(worst["sole_wait_ns"])
@@ -415,12 +415,12 @@ def _measure(trace: Trace) -> Measurement:
     if not shares:
         reason = Text("no_barriers")
         return Measurement.unknown(COLLECTIVE_SHARE, reason)
-    found = _find(trace)
+    stragglers_found = _find(trace)
     nearest = max(shares, key=lambda kind: shares[kind] / _BARRIERS[kind].value)
-    if found:
-        nearest = found[0].id.partition(".")[2]
+    if stragglers_found:
+        nearest = stragglers_found[0].id.partition(".")[2]
     share, threshold = shares[nearest], _BARRIERS[nearest].value
-    reported = share >= threshold and bool(found)
+    reported = share >= threshold and bool(stragglers_found)
     figures = {"share": share, "threshold": threshold, "shares": shares, "reported": reported}
     return Measurement(share, threshold, figures)
 

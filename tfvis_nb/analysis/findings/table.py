@@ -71,10 +71,10 @@ def findings_html(table: pd.DataFrame) -> str:
     return unbroken("\n".join(rows))
 
 
-def table_of(found: pd.DataFrame) -> FindingsTable:
+def table_of(rows: pd.DataFrame) -> FindingsTable:
     """Return findings, or the reason why there are none, as a `FindingsTable`."""
-    table = FindingsTable(found)
-    table.attrs.update(found.attrs)
+    table = FindingsTable(rows)
+    table.attrs.update(rows.attrs)
     return table
 
 

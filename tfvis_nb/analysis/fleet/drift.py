@@ -93,27 +93,27 @@ def fleet_drift(steps: pd.DataFrame, metric: str = DURATION, by: By = "period") 
     >>> day = 86_400 * 10**9
     >>> steps = pd.DataFrame({"step": range(8), "start_ns": [0, 1, 2, 3, day, day + 1, day + 2, day + 3],
     ...                       "duration_ns": [100, 101, 99, 100, 110, 111, 109, 110]})
-    >>> found = fleet_drift(steps)
-    >>> found["ratio"].round(2).tolist(), found["shown"].tolist()
+    >>> result = fleet_drift(steps)
+    >>> result["ratio"].round(2).tolist(), result["shown"].tolist()
     ([nan, 1.1], [<NA>, True])
     """
-    found = grid(steps, "fleet_drift")
+    cells = grid(steps, "fleet_drift")
     check_metric(steps, metric)
     if by not in BY:
         raise ValueError(Text("no_drift_by", by=by, known=", ".join(BY)))
-    periods = _periods(found)
+    periods = _periods(cells)
     columns = {by: "datetime64[s]" if by == "period" else "str"} | _COLUMNS
     if periods is None:
         return cannot_say(columns, Text("one_period"))
     first, last = (np.flatnonzero(periods.number == number) for number in (0, periods.number.max()))
     if by == "period":
-        table = _of_periods(found, metric, periods)
+        table = _of_periods(cells, metric, periods)
     elif by == "task":
-        table = _of_tasks(found, found.values(metric), first, last)
+        table = _of_tasks(cells, cells.values(metric), first, last)
     else:
-        rows = {name: _typical(found, name) for name in metrics(steps)}
+        rows = {name: _typical(cells, name) for name in metrics(steps)}
         values = np.stack(list(rows.values()))
-        table = _compared(found, values, first, last, list(rows)).rename(columns={"name": "metric"})
+        table = _compared(cells, values, first, last, list(rows)).rename(columns={"name": "metric"})
     table["p_value"] = false_discovery_rates(table["p_value"].to_numpy())
     p_value = table["p_value"].to_numpy()
     table["shown"] = pd.arrays.BooleanArray(p_value < LEVEL, np.isnan(p_value))
@@ -125,11 +125,11 @@ def fleet_drift(steps: pd.DataFrame, metric: str = DURATION, by: By = "period") 
     return table
 
 
-def _periods(found: Grid) -> _Periods | None:
+def _periods(cells: Grid) -> _Periods | None:
     """Return the periods of the steps; None if there is only one."""
-    if "start_ns" not in found.table or not len(found.steps):
+    if "start_ns" not in cells.table or not len(cells.steps):
         return None
-    start = np.nanmin(found.values("start_ns"), axis=0)
+    start = np.nanmin(cells.values("start_ns"), axis=0)
     for unit in UNITS:
         # Through float64, which is exact to a fraction of a microsecond here.
         floor = start.astype("datetime64[ns]").astype(f"datetime64[{unit}]")
@@ -139,37 +139,37 @@ def _periods(found: Grid) -> _Periods | None:
     return None
 
 
-def _typical(found: Grid, metric: str) -> np.ndarray:
+def _typical(cells: Grid, metric: str) -> np.ndarray:
     """Return the median of a figure over the tasks for each step; NaN without values."""
-    values = found.values(metric)
+    values = cells.values(metric)
     known = ~np.isnan(values).all(axis=0)
     typical = np.full(values.shape[1], np.nan)
     typical[known] = np.nanmedian(values[:, known], axis=0)
     return typical
 
 
-def _of_periods(found: Grid, metric: str, periods: _Periods) -> pd.DataFrame:
-    values = _typical(found, metric)[None]
+def _of_periods(cells: Grid, metric: str, periods: _Periods) -> pd.DataFrame:
+    values = _typical(cells, metric)[None]
     places = [np.flatnonzero(periods.number == number) for number in range(len(periods.starts))]
-    parts = [_compared(found, values, places[0], place, [""]) for place in places]
+    parts = [_compared(cells, values, places[0], place, [""]) for place in places]
     table = pd.concat(parts, ignore_index=True)
     table.loc[0, ["ratio", "low_ratio", "high_ratio", "p_value"]] = np.nan
     return table.assign(period=periods.starts)
 
 
-def _of_tasks(found: Grid, values: np.ndarray, first: np.ndarray, last: np.ndarray) -> pd.DataFrame:
-    return _compared(found, values, first, last, found.tasks).rename(columns={"name": "task"})
+def _of_tasks(cells: Grid, values: np.ndarray, first: np.ndarray, last: np.ndarray) -> pd.DataFrame:
+    return _compared(cells, values, first, last, cells.tasks).rename(columns={"name": "task"})
 
 
 def _compared(
-    found: Grid, values: np.ndarray, first: np.ndarray, last: np.ndarray, names: list[str]
+    cells: Grid, values: np.ndarray, first: np.ndarray, last: np.ndarray, names: list[str]
 ) -> pd.DataFrame:
     """Compare each row of values in the last steps with the first ones, leaving out steps without a value."""
     known = ~np.isnan(values)
     parts = []
     for row in range(len(values)):
         sides = [
-            [values[row : row + 1, run] for run in found.recordings(places[known[row, places]])]
+            [values[row : row + 1, run] for run in cells.recordings(places[known[row, places]])]
             for places in (first, last)
         ]
         count = sum(run.shape[1] for run in sides[1])

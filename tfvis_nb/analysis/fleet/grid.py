@@ -106,8 +106,8 @@ def grid(table: pd.DataFrame, function: str) -> Grid:
     >>> import pandas as pd
     >>> from tfvis_nb.analysis.fleet.grid import grid
     >>> steps = pd.DataFrame({"task": ["b", "a"], "step": [7, 7], "duration_ns": [5, 6]})
-    >>> found = grid(steps, "fleet_heat_map")
-    >>> found.tasks, found.steps.tolist(), found.values("duration_ns").tolist()
+    >>> result = grid(steps, "fleet_heat_map")
+    >>> result.tasks, result.steps.tolist(), result.values("duration_ns").tolist()
     (['a', 'b'], [7], [[6.0], [5.0]])
     """
     check_table(table, ("step", DURATION), function)
@@ -141,8 +141,8 @@ def places(table: pd.DataFrame) -> tuple[np.ndarray, list[str], np.ndarray]:
     """Return the index of each row's step among all, and the run and number of each step, in order."""
     runs, run = ordered(table, "run")
     step = table["step"].to_numpy(np.int64)
-    found, place = np.unique(np.stack([run, step], axis=1), axis=0, return_inverse=True)
-    return place.reshape(-1), [runs[number] for number in found[:, 0].tolist()], found[:, 1]
+    pairs, place = np.unique(np.stack([run, step], axis=1), axis=0, return_inverse=True)
+    return place.reshape(-1), [runs[number] for number in pairs[:, 0].tolist()], pairs[:, 1]
 
 
 def place_of(runs: Sequence[str], steps: np.ndarray, step: int | tuple[str, int]) -> int:
@@ -154,9 +154,9 @@ def place_of(runs: Sequence[str], steps: np.ndarray, step: int | tuple[str, int]
         If there is no such step, or several runs have a step with this number.
     """
     run, number = step if isinstance(step, tuple) else (None, step)
-    found = [at for at in np.flatnonzero(steps == number).tolist() if run in (None, runs[at])]
-    if not found:
+    matching = [at for at in np.flatnonzero(steps == number).tolist() if run in (None, runs[at])]
+    if not matching:
         raise ValueError(Text("no_step", step=step))
-    if len(found) > 1:
-        raise ValueError(Text("step_of_runs", step=number, runs=len(found)))
-    return int(found[0])
+    if len(matching) > 1:
+        raise ValueError(Text("step_of_runs", step=number, runs=len(matching)))
+    return int(matching[0])

@@ -54,10 +54,10 @@ def fleet_heat_map(steps: pd.DataFrame, metric: str = DURATION) -> pd.DataFrame:
     >>> fleet_heat_map(steps).values.tolist()
     [[5.0, 6.0], [7.0, nan]]
     """
-    found = grid(steps, "fleet_heat_map")
+    cells = grid(steps, "fleet_heat_map")
     check_metric(steps, metric)
-    columns = pd.MultiIndex.from_arrays([found.runs, found.steps], names=["run", "step"])
-    return pd.DataFrame(found.values(metric), pd.Index(found.tasks, name="task"), columns)
+    columns = pd.MultiIndex.from_arrays([cells.runs, cells.steps], names=["run", "step"])
+    return pd.DataFrame(cells.values(metric), pd.Index(cells.tasks, name="task"), columns)
 
 
 def check_metric(steps: pd.DataFrame, metric: str) -> None:

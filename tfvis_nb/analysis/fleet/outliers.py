@@ -85,14 +85,14 @@ def fleet_outliers(steps: pd.DataFrame) -> pd.DataFrame:
     >>> fleet_outliers(steps)[["step", "ratio", "slow", "task", "tasks"]].values.tolist()[0]
     [1, 3.0, True, 'w0', 2]
     """
-    found = grid(steps, "fleet_outliers")
-    groups = found.alike()
+    cells = grid(steps, "fleet_outliers")
+    groups = cells.alike()
     if not groups:
         return cannot_say(_COLUMNS, Text("too_few_fleet_steps", fewest=FEWEST_STEPS))
-    took = found.values(DURATION)
+    took = cells.values(DURATION)
     longest = np.nanmax(took, axis=0)
     median = _medians(longest[None], groups)[0]
-    own = own_times(found)
+    own = own_times(cells)
     usual = _medians(own, groups)
     more = np.where(np.isnan(own - usual), -np.inf, own - usual)
     excess = longest - median
@@ -100,20 +100,20 @@ def fleet_outliers(steps: pd.DataFrame) -> pd.DataFrame:
     is_late = _explains(more.max(axis=0), excess)
     task = np.where(is_late, late, np.nanargmax(took, axis=0))
     ratio = _ratios(longest, median)
-    activity, activity_ns = _activity(found, task, groups, excess)
+    activity, activity_ns = _activity(cells, task, groups, excess)
     values: dict[str, Any] = {
-        "run": found.runs,
-        "step": found.steps,
+        "run": cells.runs,
+        "step": cells.steps,
         "duration_ns": longest,
         "excess_ns": excess,
         "ratio": ratio,
         "slow": ratio >= SLOW_STEP_RATIO,
-        "first": _first(found),
-        "task": [found.tasks[at] if named else "" for at, named in zip(late, is_late, strict=True)],
+        "first": _first(cells),
+        "task": [cells.tasks[at] if named else "" for at, named in zip(late, is_late, strict=True)],
         "tasks": (_ratios(took, _medians(took, groups)) >= SLOW_STEP_RATIO).sum(axis=0),
         "activity": activity,
         "activity_ns": activity_ns,
-        "work_ratio": _work_ratios(found, task, groups),
+        "work_ratio": _work_ratios(cells, task, groups),
     }
     table = pd.DataFrame(values).astype(dtypes(_COLUMNS))
     # NaN sorts after all numbers.
@@ -121,27 +121,27 @@ def fleet_outliers(steps: pd.DataFrame) -> pd.DataFrame:
     return table.loc[order].reset_index(drop=True)
 
 
-def _first(found: Grid) -> np.ndarray:
-    is_first = np.zeros(len(found.steps), bool)
-    for run in found.recordings(np.arange(len(found.steps))):
+def _first(cells: Grid) -> np.ndarray:
+    is_first = np.zeros(len(cells.steps), bool)
+    for run in cells.recordings(np.arange(len(cells.steps))):
         is_first[run[0]] = len(run) >= FEWEST_STEPS
     return is_first
 
 
 def _lower_median(values: np.ndarray, axis: int) -> np.ndarray:
-    found: np.ndarray = np.nanquantile(values, 0.5, axis=axis, method="lower")
-    return found
+    medians: np.ndarray = np.nanquantile(values, 0.5, axis=axis, method="lower")
+    return medians
 
 
 def _medians(
     values: np.ndarray, groups: Sequence[np.ndarray], median: Callable[..., np.ndarray] = np.nanmedian
 ) -> np.ndarray:
     """Return, for each value, the median of its row over the steps it is compared with; NaN if none."""
-    found = np.full(values.shape, np.nan)
+    medians = np.full(values.shape, np.nan)
     for group in groups:
         known = ~np.isnan(values[:, group]).all(axis=1)
-        found[np.ix_(known, group)] = median(values[np.ix_(known, group)], axis=1)[:, None]
-    return found
+        medians[np.ix_(known, group)] = median(values[np.ix_(known, group)], axis=1)[:, None]
+    return medians
 
 
 def _ratios(values: np.ndarray, medians: np.ndarray) -> np.ndarray:
@@ -156,14 +156,14 @@ def _explains(part: np.ndarray, excess: np.ndarray) -> np.ndarray:
 
 
 def _activity(
-    found: Grid, task: np.ndarray, groups: Sequence[np.ndarray], excess: np.ndarray
+    cells: Grid, task: np.ndarray, groups: Sequence[np.ndarray], excess: np.ndarray
 ) -> tuple[list[str], np.ndarray]:
     """Return the activity that exceeds its median most in each step on one task, and by how much."""
-    parts = [part for part in PARTS if part in found.table]
+    parts = [part for part in PARTS if part in cells.table]
     if not parts:
         return [""] * len(task), np.full(len(task), np.nan)
     column = np.arange(len(task))
-    values = [found.values(part) for part in parts]
+    values = [cells.values(part) for part in parts]
     more = np.stack([np.nan_to_num(one - _medians(one, groups))[task, column] for one in values])
     most = more.argmax(axis=0)
     by = more[most, column]
@@ -174,10 +174,10 @@ def _activity(
     return names, np.where(known, by, np.nan)
 
 
-def _work_ratios(found: Grid, task: np.ndarray, groups: Sequence[np.ndarray]) -> np.ndarray:
-    if WORK not in found.table:
+def _work_ratios(cells: Grid, task: np.ndarray, groups: Sequence[np.ndarray]) -> np.ndarray:
+    if WORK not in cells.table:
         return np.full(len(task), np.nan)
-    work = found.values(WORK)
+    work = cells.values(WORK)
     # As in `slow_steps`.
     ratios: np.ndarray = _ratios(work, _medians(work, groups, _lower_median))[task, np.arange(len(task))]
     return ratios

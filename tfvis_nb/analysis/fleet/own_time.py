@@ -63,8 +63,8 @@ def jobs(tasks: list[str]) -> np.ndarray:
 
 def _other_work(name: str) -> str:
     """Return what a task or host does instead of computing, according to its name; empty if nothing."""
-    found = _OTHER_WORK.search(name.lower())
-    return found[1] if found else ""
+    match = _OTHER_WORK.search(name.lower())
+    return match[1] if match else ""
 
 
 def medians_of_others(values: np.ndarray) -> np.ndarray:

@@ -104,10 +104,10 @@ def slower_ops(ops: pd.DataFrame, since: Since) -> pd.DataFrame:
     first = _first(cells, since)
     if not 0 < first < len(cells.steps):
         return cannot_say(columns, Text("no_steps_before" if first == 0 else "no_steps_since"))
-    found = _differences(cells, first, len(table))
-    ratio = ratio_of(pd.Series(found.b), pd.Series(found.a))
-    p_value = false_discovery_rates(found.p_value)
-    figures = (found.a, found.b, found.b - found.a, found.low, found.high, ratio, *found[4:6])
+    change = _differences(cells, first, len(table))
+    ratio = ratio_of(pd.Series(change.b), pd.Series(change.a))
+    p_value = false_discovery_rates(change.p_value)
+    figures = (change.a, change.b, change.b - change.a, change.low, change.high, ratio, *change[4:6])
     for name, values in zip(_VALUES, figures, strict=False):
         table[name] = values
     table["shown"] = pd.arrays.BooleanArray(p_value < LEVEL, np.isnan(p_value))
@@ -150,7 +150,7 @@ def _differences(cells: _Cells, first: int, count: int) -> Differences:
     before, after = (np.bincount(seen[side] // steps, minlength=count) for side in (is_before, ~is_before))
     often = (before > int(first * TRIM)) | (after > int((steps - first) * TRIM))
     rows = np.flatnonzero(often)
-    found = Differences(*np.full((len(Differences._fields), count), np.nan))
+    change = Differences(*np.full((len(Differences._fields), count), np.nan))
     names = np.array(cells.runs, object)
     cuts = np.union1d(np.flatnonzero(names[1:] != names[:-1]) + 1, [first])
     earlier = int(np.searchsorted(cuts, first)) + 1
@@ -162,6 +162,6 @@ def _differences(cells: _Cells, first: int, count: int) -> Differences:
         sums = np.bincount(index, weights=cells.ns[row >= 0], minlength=len(chunk) * steps)
         matrices = np.split(sums.reshape(len(chunk), steps) / cells.tasks, cuts, axis=1)
         values = differences(matrices[:earlier], matrices[earlier:])
-        for column, of_chunk in zip(found, values, strict=True):
+        for column, of_chunk in zip(change, values, strict=True):
             column[chunk] = of_chunk
-    return found
+    return change

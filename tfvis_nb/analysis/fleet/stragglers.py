@@ -82,22 +82,22 @@ def fleet_stragglers(steps: pd.DataFrame) -> pd.DataFrame:
     >>> waits = [30, 10, 31, 12, 29, 9, 30, 11, 32, 11, 30, 10, 29, 12]
     >>> steps = pd.DataFrame({"task": ["w0", "w1"] * 7, "step": [at // 2 for at in range(14)],
     ...                       "duration_ns": [50] * 14, "communication_ns": waits})
-    >>> found = fleet_stragglers(steps)
-    >>> found[["task", "last", "sole_wait_ns", "straggler"]].values.tolist()
+    >>> result = fleet_stragglers(steps)
+    >>> result[["task", "last", "sole_wait_ns", "straggler"]].values.tolist()
     [['w1', 7, 136, True], ['w0', 0, 0, False]]
     """
-    found = grid(steps, "fleet_stragglers")
-    job = jobs(found.tasks)
-    own, took = own_times(found), found.values(DURATION)
+    steps_grid = grid(steps, "fleet_stragglers")
+    job = jobs(steps_grid.tasks)
+    own, took = own_times(steps_grid), steps_grid.values(DURATION)
     parts = []
     # A task of another run is another task, even under the same name.
-    for run in found.recordings(np.arange(len(found.steps))):
+    for run in steps_grid.recordings(np.arange(len(steps_grid.steps))):
         for number in np.unique(job).tolist():
             tasks = np.flatnonzero(job == number)
             cells = np.ix_(tasks, run)
-            part = _of_job([found.tasks[task] for task in tasks.tolist()], own[cells], took[cells])
+            part = _of_job([steps_grid.tasks[task] for task in tasks.tolist()], own[cells], took[cells])
             if len(part):
-                parts.append(part.assign(run=found.runs[run[0]]))
+                parts.append(part.assign(run=steps_grid.runs[run[0]]))
     if not parts:
         return cannot_say(_COLUMNS, Text("one_task"))
     table = pd.concat(parts, ignore_index=True)

@@ -115,10 +115,10 @@ def _add_first_runs(trace: Trace, tracings: pd.DataFrame) -> None:
 
 def _outside(outer: np.ndarray, events: np.ndarray, passed: np.ndarray) -> np.ndarray:
     """Return for each event the innermost one, itself or enclosing, that is not `passed`; else -1."""
-    found = events.copy()
-    while (within := (found >= 0) & passed[found]).any():
-        found[within] = outer[found[within]]
-    return found
+    callers = events.copy()
+    while (within := (callers >= 0) & passed[callers]).any():
+        callers[within] = outer[callers[within]]
+    return callers
 
 
 def _count(calls: pd.DataFrame, details: pd.Series, tracings: pd.DataFrame) -> None:
@@ -173,20 +173,20 @@ def _calls_of(
     """Return the enclosing call of each event: on its thread, otherwise the one that started last."""
     outer = parents(events, is_call | is_inner)
     around = np.flatnonzero(is_inner)
-    found = _outside(outer, outer[around], is_inner)
+    callers = _outside(outer, outer[around], is_inner)
     start = events["start_ns"].to_numpy(np.int64)
     end = start + events["duration_ns"].to_numpy(np.int64)
     calls = np.flatnonzero(is_call)
     task = events["task"].cat.codes.to_numpy()
     for row in np.unique(task[calls]).tolist():
         own = calls[task[calls] == row]
-        loose = np.flatnonzero((found < 0) & (task[around] == row))
+        loose = np.flatnonzero((callers < 0) & (task[around] == row))
         at = np.searchsorted(start[own], start[around[loose]], side="right") - 1
         call = np.append(own, -1)[at]
         while (short := (call >= 0) & (end[call] < end[around[loose]])).any():
             call[short] = outer[call[short]]
-        found[loose] = call
-    called: np.ndarray = number[found]
+        callers[loose] = call
+    called: np.ndarray = number[callers]
     return called
 
 

@@ -76,22 +76,22 @@ def functions(trace: Trace) -> pd.DataFrame:
     ...     "name": ["train", "tf.function-graph_building", "train"],
     ...     "detail": ["tf_function_call=traced-nonXla tracing_count=3", "",
     ...                "tf_function_call=notTraced-nonXla tracing_count=3"]})
-    >>> found = functions(Trace(table))
-    >>> found[["name", "calls", "traces", "retraces", "tracing_ns"]].values.tolist()
+    >>> result = functions(Trace(table))
+    >>> result[["name", "calls", "traces", "retraces", "tracing_ns"]].values.tolist()
     [['train', 2, 1, 1, 6]]
     """
-    found = function_events(trace)
-    if not len(found.calls) and not len(found.tracings):
+    recorded = function_events(trace)
+    if not len(recorded.calls) and not len(recorded.tracings):
         return cannot_say(_COLUMNS, Text("no_functions"))
     by = ["task", "name"]
-    table = _counted(trace, found).groupby(by).sum()
-    groups = found.tracings.astype({"nodes": "Int64"}).groupby(by)
+    table = _counted(trace, recorded).groupby(by).sum()
+    groups = recorded.tracings.astype({"nodes": "Int64"}).groupby(by)
     spent = groups["own_ns"].sum().reindex(table.index).astype("Int64").fillna(0)
     table["tracing_ns"] = spent.where(table["untimed"] == 0)
     table["nodes"] = groups["nodes"].max()
-    own = found.tracings[found.tracings["function"] == found.tracings["name"]]
+    own = recorded.tracings[recorded.tracings["function"] == recorded.tracings["name"]]
     table["source"] = own.dropna(subset="source").groupby(by)["source"].agg(_listed)
-    table["longest"] = _longest(trace, found, by)
+    table["longest"] = _longest(trace, recorded, by)
     table = table.sort_values("total_ns", ascending=False, kind="stable").reset_index()
     return table[list(_COLUMNS)].astype(dtypes(_COLUMNS))
 
@@ -101,19 +101,19 @@ def _listed(sources: pd.Series) -> str:
     return ", ".join(distinct[:_MOST_SOURCES]) + (", ..." if len(distinct) > _MOST_SOURCES else "")
 
 
-def _counted(trace: Trace, found: FunctionEvents) -> pd.DataFrame:
+def _counted(trace: Trace, recorded: FunctionEvents) -> pd.DataFrame:
     """Return what each call, and each tracing outside calls, contributes to its function's figures."""
-    calls, tracings = found.calls, found.tracings
+    calls, tracings = recorded.calls, recorded.tracings
     loose = (tracings["call"] < 0).to_numpy()
     none = np.zeros(loose.sum(), np.int64)
     amounts = {
         "calls": (np.ones(len(calls)), none),
         "traces": (calls["tracings"], none + 1),
         "retraces": (calls["tracings"].where(calls["again"], 0), tracings["again"][loose]),
-        "compilations": (calls.index.isin(found.compilations["call"]), none),
+        "compilations": (calls.index.isin(recorded.compilations["call"]), none),
         "total_ns": (calls["duration_ns"], none),
         "self_ns": (calls["self_ns"], none),
-        "compiling_ns": (_compiling(trace, found), none),
+        "compiling_ns": (_compiling(trace, recorded), none),
         "untimed": (~calls["timed"], none),
     }
     of = {name: np.concatenate([calls[name], tracings[name][loose]]) for name in ("task", "name")}
@@ -126,18 +126,18 @@ def _counted(trace: Trace, found: FunctionEvents) -> pd.DataFrame:
     )
 
 
-def _compiling(trace: Trace, found: FunctionEvents) -> np.ndarray:
+def _compiling(trace: Trace, recorded: FunctionEvents) -> np.ndarray:
     """Return the compilation time in each call, in ns."""
-    inside = found.compilations[found.compilations["call"] >= 0]
+    inside = recorded.compilations[recorded.compilations["call"] >= 0]
     rows = inside["event"].to_numpy(np.int64)
     start = trace.events["start_ns"].to_numpy(np.int64)[rows]
     end = start + trace.events["duration_ns"].to_numpy(np.int64)[rows]
-    return lengths(union(inside["call"].to_numpy(np.int64), start, end), len(found.calls), 2)[:, 1]
+    return lengths(union(inside["call"].to_numpy(np.int64), start, end), len(recorded.calls), 2)[:, 1]
 
 
-def _longest(trace: Trace, found: FunctionEvents, by: list[str]) -> pd.Series:
+def _longest(trace: Trace, recorded: FunctionEvents, by: list[str]) -> pd.Series:
     """Return the longest tracing of each function, or its longest call if it was not traced."""
-    both = pd.concat([found.tracings.assign(tracing=True), found.calls.assign(tracing=False)])
+    both = pd.concat([recorded.tracings.assign(tracing=True), recorded.calls.assign(tracing=False)])
     duration = trace.events["duration_ns"].to_numpy(np.int64)[both["event"].to_numpy(np.int64)]
     ordered = both.assign(duration_ns=duration).sort_values(["tracing", "duration_ns"], kind="stable")
     return ordered.groupby(by)["event"].last()

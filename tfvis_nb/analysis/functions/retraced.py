@@ -18,9 +18,9 @@ def _in_steps(trace: Trace) -> FunctionEvents:
     Each has ``event``, ``task`` and ``name``. Those outside steps are left out: a call may be outside the
     step in which it compiles.
     """
-    found, step = function_events(trace), trace.events["step"].to_numpy()
-    calls, tracings = (table[table["again"].to_numpy(bool)] for table in found[:2])
-    compilations = found.compilations.join(calls[["task", "name"]], on="call", how="inner")
+    recorded, step = function_events(trace), trace.events["step"].to_numpy()
+    calls, tracings = (table[table["again"].to_numpy(bool)] for table in recorded[:2])
+    compilations = recorded.compilations.join(calls[["task", "name"]], on="call", how="inner")
     return FunctionEvents(
         *(table[step[table["event"]] != NO_STEP] for table in (calls, tracings, compilations))
     )

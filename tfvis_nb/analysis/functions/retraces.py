@@ -59,12 +59,12 @@ def retraces(trace: Trace) -> pd.DataFrame:
     >>> why_not(retraces(Trace(table))).id
     'signatures_not_recorded'
     """
-    found = function_events(trace)
-    if not len(found.calls) and not len(found.tracings):
+    recorded = function_events(trace)
+    if not len(recorded.calls) and not len(recorded.tracings):
         return cannot_say(_COLUMNS, Text("no_functions"))
-    again = found.tracings[found.tracings["again"]]
+    again = recorded.tracings[recorded.tracings["again"]]
     explained = again[np.array([bool(changes) for changes in again["changes"]], bool)]
-    if not len(explained) and (len(again) or found.calls["again"].any()):
+    if not len(explained) and (len(again) or recorded.calls["again"].any()):
         op = trace.events["op"].iloc[again["event"]]
         of_jax = len(again) > 0 and bool((op == LOWERING).all())
         reason = "signatures_not_recorded_by_jax" if of_jax else "signatures_not_recorded"

@@ -154,17 +154,17 @@ def assert_trace(
 
 
 def _recorded(trace: Trace, metric: str) -> Measured:
-    found = METRICS[metric].measure(trace)
-    return found._replace(reason=Text("not_recorded")) if is_predicted(trace) else found
+    measured = METRICS[metric].measure(trace)
+    return measured._replace(reason=Text("not_recorded")) if is_predicted(trace) else measured
 
 
-def _of_limit(metric: str, found: Measured, limit: float) -> _Checked:
-    row = _Checked(metric, unit_of(metric), "limit", found.value, limit)
-    if found.reason:
-        return row._replace(result=UNKNOWN, reason=found.reason)
-    if found.times is None:
-        return row._replace(result=WORSE if found.value > limit else OK)
-    return _of_times(row, np.full(len(found.times), limit), found.times, 1.0)
+def _of_limit(metric: str, measured: Measured, limit: float) -> _Checked:
+    row = _Checked(metric, unit_of(metric), "limit", measured.value, limit)
+    if measured.reason:
+        return row._replace(result=UNKNOWN, reason=measured.reason)
+    if measured.times is None:
+        return row._replace(result=WORSE if measured.value > limit else OK)
+    return _of_times(row, np.full(len(measured.times), limit), measured.times, 1.0)
 
 
 def _of_base(trace: Trace, base: Trace, shares: Mapping[str, float]) -> Iterator[_Checked]:
@@ -172,33 +172,33 @@ def _of_base(trace: Trace, base: Trace, shares: Mapping[str, float]) -> Iterator
         if not metric.has_base:
             continue
         share = shares.get(name, WORSE_FROM)
-        found, before = _recorded(trace, name), _recorded(base, name)
-        row = _Checked(name, unit_of(name), "base", found.value, before.value)
+        after, before = _recorded(trace, name), _recorded(base, name)
+        row = _Checked(name, unit_of(name), "base", after.value, before.value)
         if metric.measure(trace).reason and metric.measure(base).reason:
             continue
-        if found.reason or before.reason:
-            reason = found.reason or Text("not_in_base", reason=before.reason)
+        if after.reason or before.reason:
+            reason = after.reason or Text("not_in_base", reason=before.reason)
             yield row._replace(result=UNKNOWN, reason=reason)
-        elif found.times is None or before.times is None:
-            yield row._replace(result=WORSE if found.value > before.value * (1 + share) else OK)
+        elif after.times is None or before.times is None:
+            yield row._replace(result=WORSE if after.value > before.value * (1 + share) else OK)
         else:
-            checked = _of_times(row._replace(required=False), before.times, found.times, 1 + share)
+            checked = _of_times(row._replace(required=False), before.times, after.times, 1 + share)
             is_beyond = checked.result == WORSE
             yield _of_runs(checked, known_spread((trace, base)), shares.get(name)) if is_beyond else checked
 
 
 def _of_times(row: _Checked, before: np.ndarray, after: np.ndarray, most: float) -> _Checked:
     """Check times: worse if the whole interval of their ratio is above `most`."""
-    found = difference(before, after)
-    if math.isnan(found.low):
+    result = difference(before, after)
+    if math.isnan(result.low):
         reason = Text("one_step" if min(len(before), len(after)) < 2 else "steps_alike")
         if len(before) < 2 <= len(after):
             reason = Text("not_in_base", reason=reason)
         return row._replace(result=UNKNOWN, reason=reason)
-    row = row._replace(low=found.low, high=found.high)
-    if found.low > most:
+    row = row._replace(low=result.low, high=result.high)
+    if result.low > most:
         return row._replace(result=WORSE)
-    if found.high > most:
+    if result.high > most:
         return row._replace(result=UNKNOWN, reason=Text("steps_vary"))
     return row
 

@@ -74,7 +74,7 @@ def gate_metrics(trace: Trace) -> pd.DataFrame:
     >>> table.loc[["ops", "kernels"]].values.tolist()
     [[1.0, '', ''], [nan, '', 'the trace has no events of a GPU in a step']]
     """
-    rows = [(name, found.value, unit_of(name), found.reason) for name, found in _all(trace)]
+    rows = [(name, measured.value, unit_of(name), measured.reason) for name, measured in _all(trace)]
     columns = {"metric": "str", "value": "float64", "unit": "str", "reason": "object"}
     return pd.DataFrame(rows, columns=list(columns), dtype=object).astype(dtypes(columns))
 

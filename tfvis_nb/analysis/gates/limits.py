@@ -119,8 +119,8 @@ def _refuse_unknown(metric: str) -> None:
 def _number(given: Limit, units: Mapping[str, int | Fraction]) -> float:
     """Return an amount; NaN if it is invalid."""
     if isinstance(given, str):
-        found = amount(given, units)
-        return math.nan if found is None else float(found)
+        value = amount(given, units)
+        return math.nan if value is None else float(value)
     if isinstance(given, bool):
         return math.nan
     try:

@@ -24,14 +24,14 @@ def attributes(node: Any) -> str:
     out. Tensors show dtype and shape. Long values end in an ellipsis.
     """
     own = bytes(node.name)
-    found = []
+    parts = []
     for attr in node.attr:
         key = bytes(attr.key)
         if key[:1] == b"_" or (key in _OF_VARIABLES and attr.value.s.rstrip(b"/") == own):
             continue
         if value := _value(attr.value):
-            found.append(f"{_cut(text(key))}={_cut(value)}")
-    return printable(", ".join(sorted(found)), _MOST_LETTERS)
+            parts.append(f"{_cut(text(key))}={_cut(value)}")
+    return printable(", ".join(sorted(parts)), _MOST_LETTERS)
 
 
 def colocation(node: Any) -> str:

@@ -74,8 +74,8 @@ def costs(trace: Trace) -> pd.DataFrame:
     >>> cost_graph = b"\x12\x23\x0a\x21\x0a\x01a\x12\x1a" + device + b"\x48\x07"
     >>> table = events.build({"start_ns": [0], "duration_ns": [5_000], "kind": ["op"], "name": ["a"],
     ...                       "op": ["MatMul"], "device": [device.decode()]})
-    >>> found = costs(Trace(table, run_metadata=[cost_graph]))
-    >>> found[["op", "compute_cost_ns", "measured_ns", "error_ns"]].values.tolist()
+    >>> result = costs(Trace(table, run_metadata=[cost_graph]))
+    >>> result[["op", "compute_cost_ns", "measured_ns", "error_ns"]].values.tolist()
     [['MatMul', 7000, 5000, 2000]]
     """
     rows = list(_rows(trace))
@@ -112,7 +112,7 @@ def _measured(trace: Trace) -> pd.DataFrame:
     call = np.where(events["compute_end_ns"].notna().to_numpy(), called, duration)
     keys = events[_NODE].astype({"device": object, "name": object})
     ops = keys.take(ran).assign(op=events["op"].astype(object).to_numpy()[ran], ns=call[ran])
-    found = ops.groupby(_NODE, sort=False).agg(op=("op", "first"), count=("ns", "size"), call=("ns", "max"))
+    by_node = ops.groupby(_NODE, sort=False).agg(op=("op", "first"), count=("ns", "size"), call=("ns", "max"))
     launched = keys.take(kernels).assign(ns=duration[kernels]).groupby(_NODE, sort=False)["ns"].sum()
-    measured = launched.reindex(found.index).astype("Int64").fillna(found["call"])
-    return found.assign(measured_ns=measured).drop(columns="call").reset_index()
+    measured = launched.reindex(by_node.index).astype("Int64").fillna(by_node["call"])
+    return by_node.assign(measured_ns=measured).drop(columns="call").reset_index()

@@ -49,8 +49,8 @@ def _registered(tensorflow: Any, op: str) -> tuple[tuple[Mapping[str, frozenset[
 
 def _types(value: Any) -> set[int]:
     kind = value.WhichOneof("value")
-    found = {value.type} if kind == "type" else set(value.list.type) if kind == "list" else set()
-    return {number % REFERENCE for number in found}
+    numbers = {value.type} if kind == "type" else set(value.list.type) if kind == "list" else set()
+    return {number % REFERENCE for number in numbers}
 
 
 def _fits(kernel: Mapping[str, frozenset[int]], types: Mapping[str, set[int]]) -> bool:

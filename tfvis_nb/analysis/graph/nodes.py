@@ -121,8 +121,8 @@ class RequestedDevices:
 
     def of(self, name: str) -> str | None:
         """Return the device requested for a node; None if no function has it, or two disagree."""
-        found = {graph.device(name) for graph in self._graphs} - {None}
-        return found.pop() if len(found) == 1 else None
+        devices = {graph.device(name) for graph in self._graphs} - {None}
+        return devices.pop() if len(devices) == 1 else None
 
 
 class _Graph:
@@ -153,8 +153,8 @@ class _Graph:
 
     def _body(self, function: str) -> dict[str, _Requested]:
         if function not in self._bodies:
-            found = self._library.get(function)
-            self._bodies[function] = {} if found is None else _nodes(found.node_def)
+            definition = self._library.get(function)
+            self._bodies[function] = {} if definition is None else _nodes(definition.node_def)
         return self._bodies[function]
 
 

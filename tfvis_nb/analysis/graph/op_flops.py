@@ -122,10 +122,10 @@ def op_bytes(op: Op) -> int | None:
 
 
 def _known(tensors: tuple[Tensor | None, ...], index: int) -> Tensor:
-    found = tensors[index] if index < len(tensors) else None
-    if found is None:
+    one = tensors[index] if index < len(tensors) else None
+    if one is None:
         raise _UnknownError
-    return found
+    return one
 
 
 def _result(op: Op) -> tuple[int, ...]:
@@ -157,17 +157,17 @@ def _matrix_product(op: Op) -> tuple[int, tuple[int, ...]]:
     a, b = op.input(0).shape, op.input(1).shape
     if not 2 <= min(len(a), len(b)) <= max(len(a), len(b)) <= _RANK:
         raise _UnknownError
-    found = set()
+    products = set()
     for turned in product(_flags(op, "transpose_a", "adj_x"), _flags(op, "transpose_b", "adj_y")):
         (rows, depth), (same, columns) = (
             one[-2:][::-1] if flag else one[-2:] for one, flag in zip((a, b), turned, strict=True)
         )
         result = (*_broadcast(a[:-2], b[:-2]), rows, columns)
         if depth == same and (not op.outputs or result == op.output().shape):
-            found.add((2 * depth * math.prod(result), result))
-    if len(found) != 1:
+            products.add((2 * depth * math.prod(result), result))
+    if len(products) != 1:
         raise _UnknownError
-    return found.pop()
+    return products.pop()
 
 
 def _flags(op: Op, *names: str) -> tuple[bool, ...]:

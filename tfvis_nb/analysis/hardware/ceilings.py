@@ -40,8 +40,8 @@ def ceilings(trace: Trace, device: str) -> tuple[list[Ceiling], float]:
     for kind in () if rates else PER_CYCLE.get(str(known.get("compute_capability")), {}):
         if (rate := _highest(known, kind)) > 0:
             rates[rate] = (*rates.get(rate, ()), kind)
-    found = [Ceiling(types, rate) for rate, types in sorted(rates.items(), reverse=True)]
-    return found, _number(known, "memory_bandwidth")
+    peaks = [Ceiling(types, rate) for rate, types in sorted(rates.items(), reverse=True)]
+    return peaks, _number(known, "memory_bandwidth")
 
 
 def highest_rates(

@@ -71,5 +71,5 @@ def devices(trace: Trace) -> pd.DataFrame:
         of_name = known[(known["device"] == name) & known["task"].isin(["", task])]
         # Profiles of several processes that do not name their tasks may differ.
         rows.append(of_name.index[0] if len(of_name.drop(columns="task").drop_duplicates()) == 1 else -1)
-    found = known.reindex(rows).reset_index(drop=True)
-    return pd.concat([used, found.drop(columns=["task", "device"])], axis=1)[list(FIGURES)]
+    facts = known.reindex(rows).reset_index(drop=True)
+    return pd.concat([used, facts.drop(columns=["task", "device"])], axis=1)[list(FIGURES)]

@@ -99,8 +99,8 @@ def kernels(trace: Trace) -> pd.DataFrame:
     >>> from tfvis_nb.analysis import kernels
     >>> table = events.build({"start_ns": [0, 9], "duration_ns": [5, 3], "kind": ["kernel"] * 2,
     ...                       "op": ["MatMul"] * 2, "detail": ["gemm regs:92 grid:32,2,1 block:128,1,1"] * 2})
-    >>> found = kernels(Trace(table))
-    >>> found[["name", "op", "count", "total_ns", "registers", "grid"]].values.tolist()
+    >>> result = kernels(Trace(table))
+    >>> result[["name", "op", "count", "total_ns", "registers", "grid"]].values.tolist()
     [['gemm', 'MatMul', 2, 8, 92, '32,2,1']]
     """
     ran = kernel_runs(trace)

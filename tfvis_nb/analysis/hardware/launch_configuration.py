@@ -62,10 +62,10 @@ def launch_configuration(text: str) -> LaunchConfiguration:
 
 
 def _integer(pattern: re.Pattern[str], text: str) -> int | None:
-    found = pattern.search(text)
-    return int(found[1]) if found else None
+    match = pattern.search(text)
+    return int(match[1]) if match else None
 
 
 def _integers(pattern: re.Pattern[str], text: str) -> tuple[int, ...]:
-    found = pattern.search(text)
-    return tuple(map(int, found.groups())) if found else ()
+    match = pattern.search(text)
+    return tuple(map(int, match.groups())) if match else ()

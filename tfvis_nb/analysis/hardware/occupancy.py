@@ -118,9 +118,9 @@ def suggested_block(capability: str, registers: int, shared_bytes: int) -> int |
     >>> suggested_block("9.0", registers=193, shared_bytes=73_728)
     256
     """
-    found = {
+    warps = {
         threads: full.share
         for threads in range(_LARGEST_BLOCK, 0, -_WARP)
         if (full := occupancy(capability, registers, shared_bytes, threads))
     }
-    return max(found, key=lambda threads: found[threads], default=None)
+    return max(warps, key=lambda threads: warps[threads], default=None)

@@ -46,7 +46,7 @@ def op_work(trace: Trace) -> pd.DataFrame:
     ``event`` (int64), ``flops`` and ``bytes`` (float64) of `tfvis_nb.analysis.graph.op_flops`, and ``type``
     (object), XLA's name of the number type, empty if it is not a float type.
     """
-    found = []
+    rows = []
     counted: dict[tuple[Any, ...], tuple[int | None, int | None, str]] = {}
     for event, op in _executions(trace):
         attributes = None if op.attributes is None else repr(op.attributes)
@@ -55,8 +55,8 @@ def op_work(trace: Trace) -> pd.DataFrame:
             counted[key] = op_flops(op), op_bytes(op), type_of_numbers(op)
         flops, moved, kind = counted[key]
         if flops is not None and moved is not None:
-            found.append((event, flops, moved, kind))
-    columns = zip(*found, strict=True) if found else [()] * len(_COLUMNS)
+            rows.append((event, flops, moved, kind))
+    columns = zip(*rows, strict=True) if rows else [()] * len(_COLUMNS)
     table = {name: list(column) for name, column in zip(_COLUMNS, columns, strict=True)}
     return pd.DataFrame(table).astype(_COLUMNS)
 
@@ -97,18 +97,18 @@ def _executions(trace: Trace) -> Iterator[tuple[int, Op]]:
 
 def _outputs(trace: Trace) -> dict[int, dict[int, Tensor | None]]:
     """Return the recorded outputs of each event, by slot."""
-    found: dict[int, dict[int, Tensor | None]] = {}
+    outputs: dict[int, dict[int, Tensor | None]] = {}
     if trace.nested is None or "outputs" not in trace.nested.column_names:
-        return found
+        return outputs
     event, items = exploded(trace.nested["outputs"].combine_chunks())
     if items.type.get_field_index("shape") < 0:
-        return found
+        return outputs
     shapes = pc.struct_field(items, "shape").to_pylist()
     dtypes, slots = numbers(items, "dtype").tolist(), numbers(items, "slot").tolist()
     for one, slot, dtype, shape in zip(event.tolist(), slots, dtypes, shapes, strict=True):
         if slot >= 0:
-            found.setdefault(one, {})[slot] = tensor(dtype, shape)
-    return found
+            outputs.setdefault(one, {})[slot] = tensor(dtype, shape)
+    return outputs
 
 
 def _by_node(
@@ -124,10 +124,10 @@ def _by_node(
 
 
 def _input(made: Mapping[tuple[int, str, int], Tensor | None], step: int, given: str) -> Tensor | None:
-    found = _NAMED.fullmatch(given)
-    if not found:
+    match = _NAMED.fullmatch(given)
+    if not match:
         return None
-    node, slot = found["node"], int(found["slot"] or 0)
+    node, slot = match["node"], int(match["slot"] or 0)
     if (step, node, slot) in made:
         return made[step, node, slot]
     # A node that receives a tensor from another partition is named after the node that made it.
@@ -137,22 +137,22 @@ def _input(made: Mapping[tuple[int, str, int], Tensor | None], step: int, given:
 
 def _shapes(listed: str) -> tuple[Tensor | None, ...]:
     """Read the inputs of an op in a profile, such as ``float[8,4];int32[]``."""
-    found = []
+    tensors = []
     for match in map(_SHAPE.fullmatch, listed.split(";")):
         sizes = [int(size) for size in match["sizes"].split(",") if size] if match else None
-        found.append(tensor(_NUMBERS.get(match["dtype"], 0) if match else 0, sizes))
-    return tuple(found)
+        tensors.append(tensor(_NUMBERS.get(match["dtype"], 0) if match else 0, sizes))
+    return tuple(tensors)
 
 
 def _nodes(trace: Trace, graphs: Sequence[bytes]) -> dict[str, tuple[list[str], dict[str, Any]]]:
     """Return inputs and attributes of nodes with a formula."""
-    found = {}
+    nodes = {}
     for graph in graphs:
         for node in parsed(trace, "GraphDef", graph).node:
             if counted_as(text(node.op)):
                 attributes = {text(attr.key): _value(attr.value) for attr in node.attr}
-                found[text(node.name)] = [text(one) for one in node.input], attributes
-    return found
+                nodes[text(node.name)] = [text(one) for one in node.input], attributes
+    return nodes
 
 
 def _value(value: Any) -> Any:

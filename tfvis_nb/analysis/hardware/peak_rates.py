@@ -31,8 +31,8 @@ def type_of(expression: str) -> str:
     ('bf16', '')
     """
     _, called, operands = expression.partition("(")
-    found = _TYPE.search(operands) or _TYPE.search(expression)
-    return found[1] if called and found else ""
+    match = _TYPE.search(operands) or _TYPE.search(expression)
+    return match[1] if called and match else ""
 
 
 def peak_rate(capability: str, cores: int, clock_hz: int, kind: str) -> float | None:

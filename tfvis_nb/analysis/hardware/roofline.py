@@ -123,8 +123,8 @@ def roofline(
     >>> table = events.build({"start_ns": [0], "duration_ns": [100], "kind": ["kernel"]})
     >>> nested = pa.table({"program": ["jit_f(3)"], "hlo_op": ["dot.1"], "flops": [4000],
     ...                    "bytes_accessed": [1000]})
-    >>> found = roofline(Trace(table, nested=nested), peak_flops=1e11, memory_bandwidth=2e10)
-    >>> found[["intensity", "flop_rate", "bound", "ideal_ns", "efficiency"]].values.tolist()
+    >>> result = roofline(Trace(table, nested=nested), peak_flops=1e11, memory_bandwidth=2e10)
+    >>> result[["intensity", "flop_rate", "bound", "ideal_ns", "efficiency"]].values.tolist()
     [[4.0, 40000000000.0, 'memory', 50.0, 0.5]]
     """
     if by is None:
@@ -142,35 +142,35 @@ def roofline(
     table["ideal_ns"] = seconds * 1e9
     # The first has the largest self time.
     groups = table.groupby(keys, sort=False)
-    found = groups.agg(longest=("longest", "first")).reset_index()
+    rows = groups.agg(longest=("longest", "first")).reset_index()
     for name in ("count", "self_ns", "flops", "bytes", "ideal_ns"):
-        found[name] = groups[name].sum(min_count=1).to_numpy()
-    took_time = found["self_ns"] > 0
+        rows[name] = groups[name].sum(min_count=1).to_numpy()
+    took_time = rows["self_ns"] > 0
     whole = groups["ideal_ns"].count().to_numpy() == groups.size().to_numpy()
-    found["ideal_ns"] = found["ideal_ns"].where(whole)
+    rows["ideal_ns"] = rows["ideal_ns"].where(whole)
     for name in ("peak_flops", "peak_bytes"):
         least, most = groups[name].min().to_numpy(), groups[name].max().to_numpy()
-        found[name] = np.where(least == most, least, np.nan)
-    found["intensity"] = found["flops"] / found["bytes"].where(found["bytes"] > 0)
-    found["flop_rate"] = found["flops"] / found["self_ns"] * 1e9
-    found["byte_rate"] = found["bytes"] / found["self_ns"] * 1e9
-    found["efficiency"] = (found["ideal_ns"] / found["self_ns"]).where(~groups["awaited"].all().to_numpy())
-    balance = found["peak_flops"] / found["peak_bytes"]
-    bound = np.where(found["intensity"] < balance, "memory", "compute")
-    found["bound"] = np.where(balance.notna() & found["intensity"].notna(), bound, "")
-    found = found[took_time].sort_values("self_ns", ascending=False, kind="stable").reset_index(drop=True)
-    return found[list(columns)].astype(dtypes(columns))
+        rows[name] = np.where(least == most, least, np.nan)
+    rows["intensity"] = rows["flops"] / rows["bytes"].where(rows["bytes"] > 0)
+    rows["flop_rate"] = rows["flops"] / rows["self_ns"] * 1e9
+    rows["byte_rate"] = rows["bytes"] / rows["self_ns"] * 1e9
+    rows["efficiency"] = (rows["ideal_ns"] / rows["self_ns"]).where(~groups["awaited"].all().to_numpy())
+    balance = rows["peak_flops"] / rows["peak_bytes"]
+    bound = np.where(rows["intensity"] < balance, "memory", "compute")
+    rows["bound"] = np.where(balance.notna() & rows["intensity"].notna(), bound, "")
+    rows = rows[took_time].sort_values("self_ns", ascending=False, kind="stable").reset_index(drop=True)
+    return rows[list(columns)].astype(dtypes(columns))
 
 
 def _instructions(trace: Trace) -> tuple[pd.DataFrame, Text]:
     """Return the instructions with known work, and the reason if there are none."""
     ops = hlo_ops(trace)
-    found = ops[ops["flops"].notna() & ops["bytes_accessed"].notna() & ~is_start(ops)]
-    table = found.assign(
-        flops=found["flops"].astype("float64") * found["count"],
-        bytes=found["bytes_accessed"].astype("float64") * found["count"],
-        type=np.array([type_of(expression) for expression in found["expression"]], object),
-        awaited=is_end(found),
+    counted = ops[ops["flops"].notna() & ops["bytes_accessed"].notna() & ~is_start(ops)]
+    table = counted.assign(
+        flops=counted["flops"].astype("float64") * counted["count"],
+        bytes=counted["bytes_accessed"].astype("float64") * counted["count"],
+        type=np.array([type_of(expression) for expression in counted["expression"]], object),
+        awaited=is_end(counted),
     )
     return table, why_not(ops) or Text("no_hlo_costs")
 

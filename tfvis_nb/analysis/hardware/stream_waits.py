@@ -22,8 +22,8 @@ def streams(trace: Trace) -> np.ndarray:
     lanes = int(lane.max(initial=0)) + 1
     pairs = pd.unique(gpu[kernel] * lanes + lane[kernel])
     counts = np.bincount(pairs // lanes, minlength=int(gpu.max(initial=0)) + 1)
-    found: np.ndarray = np.where(gpu >= 0, counts[gpu], 0)
-    return found
+    numbers: np.ndarray = np.where(gpu >= 0, counts[gpu], 0)
+    return numbers
 
 
 @per_trace
@@ -65,10 +65,10 @@ def _next_of_another(gpu: np.ndarray, lane: np.ndarray, start: np.ndarray, end: 
     other = heads[np.searchsorted(heads[:-1], index, "right")]
     is_there = index < stop
     index = np.where(is_there, index, own)
-    found = np.where(lane[index] != lane, index, other)
-    is_there &= found < stop
-    found = np.where(is_there, found, own)
-    return np.where(is_there & (start[found] == start[index]), found, -1)
+    following = np.where(lane[index] != lane, index, other)
+    is_there &= following < stop
+    following = np.where(is_there, following, own)
+    return np.where(is_there & (start[following] == start[index]), following, -1)
 
 
 def _ready(gpu: np.ndarray, lane: np.ndarray, end: np.ndarray, launched: np.ndarray) -> np.ndarray:
@@ -101,5 +101,5 @@ def _alone(
     running = np.cumsum(change)[:-1]
     # While a single event runs, the sum of the running events' numbers is its number.
     number = np.cumsum(np.tile(event, 2)[order] * change)[:-1]
-    found = (running == 1) & (times[1:] > times[:-1])
-    return number[found], times[:-1][found], times[1:][found]
+    is_alone = (running == 1) & (times[1:] > times[:-1])
+    return number[is_alone], times[:-1][is_alone], times[1:][is_alone]

@@ -88,11 +88,11 @@ def _of_instructions(trace: Trace) -> pd.DataFrame:
         type=np.array(kinds, object),
     )
     own, known = self_times_of(trace)
-    found = ran.astype(dict.fromkeys(names, object)).merge(
+    executed = ran.astype(dict.fromkeys(names, object)).merge(
         costs.astype(dict.fromkeys(names, object)), on=names
     )
-    event = found["event"].to_numpy(np.int64)
-    return _typed(found.assign(execution=event, self_ns=np.where(known, own, 0)[event]))
+    event = executed["event"].to_numpy(np.int64)
+    return _typed(executed.assign(execution=event, self_ns=np.where(known, own, 0)[event]))
 
 
 MOST_EVENTS = 100
@@ -111,12 +111,12 @@ def rows_events(trace: Trace) -> dict[tuple[str, ...], list[int]]:
         keys = [trace.events[name].iloc[executions].astype(object).fillna("") for name in ("name", "op")]
     duration = trace.events["duration_ns"].to_numpy()[events]
     named = list(zip(*(map(str, key) for key in keys), strict=True))
-    found: dict[tuple[str, ...], list[int]] = {}
+    by_row: dict[tuple[str, ...], list[int]] = {}
     for at in np.argsort(-duration, kind="stable").tolist():
-        of_row = found.setdefault(named[at], [])
+        of_row = by_row.setdefault(named[at], [])
         if len(of_row) < MOST_EVENTS:
             of_row.append(int(events[at]))
-    return found
+    return by_row
 
 
 def is_start(ops: pd.DataFrame) -> pd.Series:

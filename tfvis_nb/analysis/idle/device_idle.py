@@ -76,8 +76,8 @@ def device_idle(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFr
     >>> table = events.build({"start_ns": [0, 10, 30], "duration_ns": [28, 9, 5], "lane": ["ops", "s", "s"],
     ...                       "kind": ["op", "kernel", "kernel"], "device": ["/device:GPU:0"] * 3,
     ...                       "scheduled_ns": [None, 2, 27]})
-    >>> found = device_idle(Trace(table))
-    >>> found[["busy_ns", "idle_ns", "cause", "cause_ns", "late"]].values.tolist()
+    >>> result = device_idle(Trace(table))
+    >>> result[["busy_ns", "idle_ns", "cause", "cause_ns", "late"]].values.tolist()
     [[14, 21, 'late launch', 21, 1]]
     """
     busy = _chosen(utilization(trace), steps)
@@ -128,13 +128,13 @@ def idle_by_cause(trace: Trace, steps: Collection[int] | None = None) -> pd.Data
     end = start + gaps["duration_ns"].to_numpy(np.int64)
     busy = _busy(trace, steps)
     group = devices.get_indexer(pd.MultiIndex.from_frame(pd.concat([gaps[_KEYS], busy[_KEYS]])))
-    found = priority_union(
+    swept = priority_union(
         np.maximum(group, 0),
         np.append(start, busy["start_ns"]),
         np.append(end, busy["end_ns"]),
         np.where(group < 0, 0, np.append(gaps["cause"].cat.codes + 1, np.full(len(busy), len(CAUSES) + 1))),
     )
-    idle = lengths(found, len(devices), len(CAUSES) + 2)[:, 1:-1]
+    idle = lengths(swept, len(devices), len(CAUSES) + 2)[:, 1:-1]
     return pd.DataFrame(idle, devices, list(CAUSES))
 
 

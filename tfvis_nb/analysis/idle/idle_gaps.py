@@ -269,10 +269,10 @@ def _with_waits(
 
 def _around(parent: np.ndarray, event: np.ndarray, mark: np.ndarray) -> np.ndarray:
     """Return the innermost marked event, itself or enclosing, of each event on its thread; -1 for none."""
-    found = event.copy()
-    while (on := np.flatnonzero((found >= 0) & ~mark[found])).size:
-        found[on] = parent[found[on]]
-    return found
+    outer = event.copy()
+    while (on := np.flatnonzero((outer >= 0) & ~mark[outer])).size:
+        outer[on] = parent[outer[on]]
+    return outer
 
 
 def _silent(trace: Trace, here: StepDevices, device_row: np.ndarray, pieces: PathSegments) -> np.ndarray:

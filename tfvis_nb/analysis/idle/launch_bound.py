@@ -88,8 +88,8 @@ def launch_bound(trace: Trace) -> pd.DataFrame:
     >>> table = events.build({"start_ns": [0, 10, 30], "duration_ns": [28, 9, 5], "lane": ["ops", "s", "s"],
     ...                       "kind": ["op", "kernel", "kernel"], "device": ["GPU:0"] * 3,
     ...                       "scheduled_ns": [None, 2, 27]})
-    >>> found = launch_bound(Trace(table)).loc[0]
-    >>> [int(found[name]) for name in ("busy_ns", "launching_ns", "latency_ns", "before_ns", "step_ns")]
+    >>> result = launch_bound(Trace(table)).loc[0]
+    >>> [int(result[name]) for name in ("busy_ns", "launching_ns", "latency_ns", "before_ns", "step_ns")]
     [14, 8, 3, 10, 35]
     """
     ran = on_devices(trace)
@@ -225,8 +225,8 @@ def _stretches(
         head = np.flatnonzero(np.append(True, ~joins))
         score = np.add.reduceat(score - np.append(0, np.where(joins, between, 0)), head)
         first, last = first[head], last[np.append(head[1:], len(first)) - 1]
-    found = _maximal(device_row[first], begin[first], end[last], score)
-    return first[[stretch.first for stretch in found]], last[[stretch.last for stretch in found]]
+    maximal = _maximal(device_row[first], begin[first], end[last], score)
+    return first[[stretch.first for stretch in maximal]], last[[stretch.last for stretch in maximal]]
 
 
 class _Stretch(NamedTuple):
@@ -241,25 +241,25 @@ class _Stretch(NamedTuple):
 
 def _maximal(device_row: np.ndarray, begin: np.ndarray, end: np.ndarray, score: np.ndarray) -> list[_Stretch]:
     """Return the maximal scoring subsequences; the time between parts counts negative."""
-    found: list[_Stretch] = []
+    stretches: list[_Stretch] = []
     columns = (device_row.tolist(), begin.tolist(), end.tolist(), score.tolist())
     last_device, total, reached, low = -1, 0, 0, 0
     for number, (device, start, stop, gain) in enumerate(zip(*columns, strict=True)):
         if device != last_device:
-            last_device, total, reached, low = device, 0, start, len(found)
+            last_device, total, reached, low = device, 0, start, len(stretches)
         before = total - (start - reached)
         total, reached = before + gain, stop
-        first, less = number, len(found) - 1
+        first, less = number, len(stretches) - 1
         while True:
-            while less >= low and found[less].before >= before:
-                less = found[less].less
-            if less < low or found[less].after >= total:
+            while less >= low and stretches[less].before >= before:
+                less = stretches[less].less
+            if less < low or stretches[less].after >= total:
                 break
-            first, before = found[less].first, found[less].before
-            del found[less:]
-            less = len(found) - 1
-        found.append(_Stretch(first, number, before, total, less))
-    return found
+            first, before = stretches[less].first, stretches[less].before
+            del stretches[less:]
+            less = len(stretches) - 1
+        stretches.append(_Stretch(first, number, before, total, less))
+    return stretches
 
 
 def _most(op: pd.Series, stretch: np.ndarray, value: np.ndarray, stretches: int) -> list[str]:

@@ -140,7 +140,7 @@ def input_pipeline(trace: Trace) -> pd.DataFrame:
     wait = np.zeros(len(keys), np.int64)
     np.add.at(wait, active.group, waited)
     limiting = set(bottlenecks(places, keys, busy))
-    found = [
+    rows = [
         dict(zip(STAGE, keys[stage], strict=True))
         | figures[keys[stage]]
         | {
@@ -152,7 +152,7 @@ def input_pipeline(trace: Trace) -> pd.DataFrame:
         }
         for stage, above, depth in places
     ]
-    return pd.DataFrame(found, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS))
+    return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS))
 
 
 def _figures(calls: pd.DataFrame, facts: list[dict[str, str]]) -> dict[str, Any]:
@@ -212,12 +212,12 @@ def unfinished(trace: Trace, calls: pd.DataFrame) -> np.ndarray:
     ``PrefetchConsume`` hands it out in the call. Numbers handed out twice belong to several pipelines and are
     ignored.
     """
-    found = np.zeros(len(calls), bool)
+    is_unfinished = np.zeros(len(calls), bool)
     edges = _edges(trace)
     made = edges[edges["edge"] == "Produce"].groupby(_KEY, sort=False)["end_ns"].max()
     taken = edges[edges["edge"] == "Consume"].drop_duplicates(_KEY, keep=False)
     if taken.empty or made.empty:
-        return found
+        return is_unfinished
     taken = taken.join(made.rename("made_ns"), on=_KEY, how="inner")
     within = calls[[*_LANE, "start_ns"]].assign(row=np.arange(len(calls)))
     within["kind"] = calls["stage"].map({stage: stage_label(stage, "") for stage in calls["stage"].unique()})
@@ -229,8 +229,8 @@ def unfinished(trace: Trace, calls: pd.DataFrame) -> np.ndarray:
     rows, taken = row[known].to_numpy(np.int64), taken[known]
     start = calls["start_ns"].to_numpy()[rows]
     is_within = taken["end_ns"].to_numpy() <= start + calls["duration_ns"].to_numpy()[rows]
-    found[rows[is_within & (taken["made_ns"].to_numpy() > start)]] = True
-    return found
+    is_unfinished[rows[is_within & (taken["made_ns"].to_numpy() > start)]] = True
+    return is_unfinished
 
 
 def _edges(trace: Trace) -> pd.DataFrame:
@@ -300,17 +300,17 @@ def bottlenecks(places: Sequence[Place], keys: Sequence[Key], busy: Sequence[int
     below: dict[int, list[int]] = {}
     for place in places:
         below.setdefault(place.consumer, []).append(place.stage)
-    found = []
+    slowest = []
     for root in below.get(NONE, ()):
         # A stage without a recorded consumer, but named below one, is not the root of a pipeline.
         stage = NONE if "::" in keys[root][1] else root
         while stage != NONE:
             largest = max(below.get(stage, ()), key=lambda one: busy[one], default=NONE)
             if largest == NONE or 2 * busy[largest] < busy[stage]:
-                found.append(stage)
+                slowest.append(stage)
                 break
             stage = largest
-    return found
+    return slowest
 
 
 def _consumers(calls: pd.DataFrame, keys: Sequence[Key], number: np.ndarray) -> list[int]:

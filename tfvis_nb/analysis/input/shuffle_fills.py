@@ -64,12 +64,12 @@ def shuffle_fills(trace: Trace) -> ShuffleFills | None:
     if not calls["stage"].str.fullmatch(_SHUFFLE).any():
         return None
     calls = calls.assign(end_ns=calls["start_ns"] + calls["duration_ns"])
-    found = [
+    fills = [
         _fills(trace, own, calls)
         for (_, stage, _), own in calls.groupby(STAGE, sort=False)
         if pd.Series([stage]).str.fullmatch(_SHUFFLE).all()
     ]
-    return max((one for one in found if one is not None), key=lambda one: one.wait_ns, default=None)
+    return max((one for one in fills if one is not None), key=lambda one: one.wait_ns, default=None)
 
 
 def _fills(trace: Trace, own: pd.DataFrame, calls: pd.DataFrame) -> ShuffleFills | None:

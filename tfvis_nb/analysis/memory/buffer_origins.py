@@ -51,14 +51,14 @@ def runs_of(trace: Trace, nodes: list[str]) -> np.ndarray:
 
 def _texts(column: pa.DictionaryArray) -> np.ndarray:
     names = np.array([*(text or "" for text in column.dictionary.to_pylist()), ""], object)
-    found: np.ndarray = names[pc.fill_null(column.indices, -1).to_numpy(zero_copy_only=False)]
-    return found
+    texts: np.ndarray = names[pc.fill_null(column.indices, -1).to_numpy(zero_copy_only=False)]
+    return texts
 
 
 def _first(texts: np.ndarray, *rows: np.ndarray) -> np.ndarray:
     """Take texts from the first candidate row that has one; row -1 is empty."""
     texts = np.append(texts, "")
-    found: np.ndarray = texts[rows[0]]
+    first: np.ndarray = texts[rows[0]]
     for others in rows[1:]:
-        found = np.where(found == "", texts[others], found)
-    return found
+        first = np.where(first == "", texts[others], first)
+    return first

@@ -74,8 +74,8 @@ def profiled_allocations(trace: Trace) -> pd.DataFrame | None:
     until = np.full(len(table), NEVER)
     until[order[ends]] = ns[order[ends + 1]]
     columns = ["event", "task", "allocator", "node", "bytes", "requested", "ns"]
-    found = table.loc[~is_free, columns].rename(columns={"ns": "alloc_ns"})
-    return found.assign(free_ns=until[~is_free]).reset_index(drop=True)
+    allocations = table.loc[~is_free, columns].rename(columns={"ns": "alloc_ns"})
+    return allocations.assign(free_ns=until[~is_free]).reset_index(drop=True)
 
 
 def _distinct(column: pd.Series, rows: np.ndarray) -> tuple[np.ndarray, list[str]]:
@@ -112,8 +112,8 @@ def _fragmentation(trace: Trace, rows: np.ndarray) -> np.ndarray:
         return np.full(len(rows), np.nan)
     column = pc.take(trace.nested["fragmentation"], pa.array(rows)).cast(pa.float64()).combine_chunks()
     share = pc.fill_null(column, np.nan).to_numpy(zero_copy_only=False)
-    found: np.ndarray = np.where((share >= 0) & (share <= 1), share, np.nan)
-    return found
+    fragmentation: np.ndarray = np.where((share >= 0) & (share <= 1), share, np.nan)
+    return fragmentation
 
 
 def _named(names: list[str], which: np.ndarray) -> pd.Categorical:

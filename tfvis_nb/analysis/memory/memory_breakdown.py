@@ -135,6 +135,6 @@ def live_buffers(
     for name, wanted in (("step", step), ("task", task)):
         if wanted is not None:
             alive &= buffers[name] == wanted
-    found = buffers[alive].sort_values(["bytes", "alloc_ns"], ascending=[False, True], ignore_index=True)
-    share = found["bytes"] / max(int(found["bytes"].sum()), 1)
-    return found.assign(**buffer_origins(trace, found), share=share)
+    live = buffers[alive].sort_values(["bytes", "alloc_ns"], ascending=[False, True], ignore_index=True)
+    share = live["bytes"] / max(int(live["bytes"].sum()), 1)
+    return live.assign(**buffer_origins(trace, live), share=share)

@@ -206,8 +206,8 @@ def alive_at_peak(buffers: pd.DataFrame, peaks: pd.DataFrame) -> np.ndarray:
         return np.full(len(buffers), -1)
     group, of_peak = curve_numbers(buffers), curve_numbers(peaks)
     order = np.argsort(of_peak)
-    found = np.minimum(np.searchsorted(of_peak[order], group), len(order) - 1)
-    peak = order[found]
+    position = np.minimum(np.searchsorted(of_peak[order], group), len(order) - 1)
+    peak = order[position]
     peak_ns = peaks["at_ns"].to_numpy()[peak]
     until = buffers["free_ns"].to_numpy(np.int64, na_value=NEVER)
     alive = (of_peak[peak] == group) & (buffers["alloc_ns"].to_numpy() <= peak_ns) & (until > peak_ns)

@@ -107,24 +107,24 @@ def _failure(trace: Trace, row: dict[Any, Any]) -> dict[str, Any]:
         for name, value in row.items()
         if not pd.isna(value) and (isinstance(value, str) or value >= 0)
     }
-    found: dict[str, Any] = dict.fromkeys(_NUMBERS, pd.NA) | dict.fromkeys(_TEXTS, "") | known
-    event = _event(trace, found["node"], found["op"])
-    found |= {"event": event, "step": event_table.NO_STEP, "fragmentation": pd.NA, "at_ns": pd.NA}
-    found["free_bytes"] = known.get("available_bytes", pd.NA)
+    failure: dict[str, Any] = dict.fromkeys(_NUMBERS, pd.NA) | dict.fromkeys(_TEXTS, "") | known
+    event = _event(trace, failure["node"], failure["op"])
+    failure |= {"event": event, "step": event_table.NO_STEP, "fragmentation": pd.NA, "at_ns": pd.NA}
+    failure["free_bytes"] = known.get("available_bytes", pd.NA)
     if event >= 0:
-        found["step"] = int(trace.events["step"].iloc[event])
-        found["op"] = found["op"] or str(trace.events["op"].iloc[event])
+        failure["step"] = int(trace.events["step"].iloc[event])
+        failure["op"] = failure["op"] or str(trace.events["op"].iloc[event])
     if {"in_use_bytes", "available_bytes", "largest_free_bytes"} <= set(known):
-        found |= _blocks(trace, found)
+        failure |= _blocks(trace, failure)
     elif event >= 0:
-        found |= _heap(trace, event, found["allocator"])
-    free, asked, first = (found[name] for name in ("free_bytes", "requested_bytes", "shape"))
-    largest = found["largest_free_bytes"]
-    found["layer"] = _layers(trace, [found["node"]], np.array([event]))[0]
+        failure |= _heap(trace, event, failure["allocator"])
+    free, asked, first = (failure[name] for name in ("free_bytes", "requested_bytes", "shape"))
+    largest = failure["largest_free_bytes"]
+    failure["layer"] = _layers(trace, [failure["node"]], np.array([event]))[0]
     dimension, fits = _FIRST.fullmatch(first), free if pd.isna(largest) else largest
     if dimension and not pd.isna(fits) and not pd.isna(asked) and fits < asked:
-        found["fitting_rows"] = int(dimension[1]) * int(fits) // int(asked)
-    return found
+        failure["fitting_rows"] = int(dimension[1]) * int(fits) // int(asked)
+    return failure
 
 
 def _event(trace: Trace, node: str, op: str) -> int:
@@ -139,13 +139,13 @@ def _event(trace: Trace, node: str, op: str) -> int:
     return int(rows[-1]) if (node or op) and len(rows) else -1
 
 
-def _blocks(trace: Trace, found: dict[str, Any]) -> dict[str, Any]:
+def _blocks(trace: Trace, failure: dict[str, Any]) -> dict[str, Any]:
     """Return the free bytes and the largest free block, including memory that can still be claimed."""
     in_use, free, largest = (
-        int(found[name]) for name in ("in_use_bytes", "free_bytes", "largest_free_bytes")
+        int(failure[name]) for name in ("in_use_bytes", "free_bytes", "largest_free_bytes")
     )
     curve = memory_usage(trace)
-    curve = curve[(curve["allocator"] == found["allocator"]) & curve["free_bytes"].notna()]
+    curve = curve[(curve["allocator"] == failure["allocator"]) & curve["free_bytes"].notna()]
     limit = int((curve["bytes"] + curve["free_bytes"]).max()) if len(curve) else 0
     unclaimed = max(limit - in_use - free, 0)
     free, largest = free + unclaimed, max(largest, unclaimed)
@@ -207,9 +207,9 @@ def live_at_failure(trace: Trace) -> pd.DataFrame:
     failure = failures.iloc[-1]
     listed = trace.metadata.get(LIVE_AT_FAILURE)
     if not pd.isna(failure["at_ns"]) and pd.isna(failure["largest_free_bytes"]):
-        found = live_buffers(trace, int(failure["at_ns"]), allocator=failure["allocator"])
-        if len(found):
-            return found[list(_LIVE)].astype(dtypes(_LIVE))
+        live = live_buffers(trace, int(failure["at_ns"]), allocator=failure["allocator"])
+        if len(live):
+            return live[list(_LIVE)].astype(dtypes(_LIVE))
     listed = None if listed is None else listed[listed["bytes"].notna() & (listed["bytes"] >= 0)]
     if listed is None or listed.empty:
         return cannot_say(_LIVE, Text("no_live_buffers"))
@@ -252,11 +252,11 @@ def _listed(trace: Trace, listed: pd.DataFrame, in_use: int) -> pd.DataFrame:
 def _allocations(trace: Trace, listed: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     """Return the allocation of each block by its address, -1 if it was not recorded, and the node."""
     keys = ["allocator", "address", "bytes"]
-    found = memory_events(trace) if listed["address"].notna().any() else None
-    if found is None:
+    events = memory_events(trace) if listed["address"].notna().any() else None
+    if events is None:
         return np.full(len(listed), -1), np.full(len(listed), "", object)
     # A block in use has not been allocated again since.
-    last = found[~found["is_free"] & found["address"].notna()].drop_duplicates(keys[:2], keep="last")
+    last = events[~events["is_free"] & events["address"].notna()].drop_duplicates(keys[:2], keep="last")
     last = last.astype({"allocator": event_table.TEXT, "node": event_table.TEXT, "bytes": "Int64"})
     blocks = listed[keys].merge(last[[*keys, "event", "node"]], how="left", on=keys)
     return blocks["event"].fillna(-1).to_numpy(np.int64), blocks["node"].fillna("").to_numpy(object)

@@ -150,16 +150,16 @@ def _recorded(trace: Trace) -> pd.DataFrame | None:
     end = (here["start_ns"] + here["duration_ns"]).to_numpy()
     known = here["compute_end_ns"].notna().to_numpy()
     done = np.where(known, here["compute_end_ns"].to_numpy(np.int64, na_value=0), end)
-    found = output_buffers(trace, buffers)
-    is_output = found.slot >= 0
+    outputs = output_buffers(trace, buffers)
+    is_output = outputs.slot >= 0
     # Records are rounded down to microseconds; ends of ops are not.
     temporary = ~is_output & (buffers["free_ns"].to_numpy() <= done)
     return pd.DataFrame(
         {
-            **_of_ops(trace, buffers, found.slot),
+            **_of_ops(trace, buffers, outputs.slot),
             "role": _roles(np.select([is_output, temporary], [0, 1], 2)),
-            **_times(buffers.assign(requested=found.requested)),
-            "aliases": pd.array(found.aliases, dtype=event_table.TEXT),
+            **_times(buffers.assign(requested=outputs.requested)),
+            "aliases": pd.array(outputs.aliases, dtype=event_table.TEXT),
             "estimated": False,
         }
     )
@@ -381,11 +381,11 @@ def _aliases(trace: Trace, buffers: pd.DataFrame, handed_on: pd.DataFrame) -> li
     wanted = placed(handed_on.drop(columns="buffer").assign(start=start[row]), end[row])
     held = placed(buffers.assign(buffer=np.arange(len(buffers))), buffers["alloc_ns"].to_numpy())
     held = held.loc[held["ptr"] > 0, ["step", "task", "allocator", "ptr", "when", "free_ns", "buffer"]]
-    found = pd.merge_asof(wanted, held, on="when", by=["step", "task", "allocator", "ptr"])
+    alive = pd.merge_asof(wanted, held, on="when", by=["step", "task", "allocator", "ptr"])
     # Frees are rounded down to microseconds; starts of ops are not.
-    found = found[found["buffer"].notna() & (found["free_ns"] + _MICROSECOND > found["start"])]
+    alive = alive[alive["buffer"].notna() & (alive["free_ns"] + _MICROSECOND > alive["start"])]
     names = events["name"].to_numpy()
-    for buffer, event, slot in zip(found["buffer"].astype(int), found["event"], found["slot"], strict=True):
+    for buffer, event, slot in zip(alive["buffer"].astype(int), alive["event"], alive["slot"], strict=True):
         tensor = f"{names[event]}:{slot}" if slot else str(names[event])
         texts[buffer] = f"{texts[buffer]}, {tensor}" if texts[buffer] else tensor
     return texts

@@ -24,14 +24,14 @@ class LiveLayer:
 
     def inner(self) -> list["LiveLayer"]:
         """Return the nested layers, at any depth."""
-        found: dict[int, LiveLayer] = {}
+        parts: dict[int, LiveLayer] = {}
         todo = [*self.parts]
         while todo:
             part = todo.pop()
-            if id(part) not in found:
-                found[id(part)] = part
+            if id(part) not in parts:
+                parts[id(part)] = part
                 todo += part.parts
-        return [*found.values()]
+        return [*parts.values()]
 
 
 def to_json(models: Sequence[LiveLayer]) -> str:

@@ -25,10 +25,10 @@ def put_layers(trace: Trace, models: Sequence[LiveLayer]) -> None:
     scopes = scope.dictionary.to_pylist()
     if len(scopes) * sum(1 + len(model.inner()) for model in models) > _MOST_PAIRS:
         return
-    found = layers_of(scopes, models)
-    if not found:
+    by_scope = layers_of(scopes, models)
+    if not by_scope:
         return
-    facts = [found.get(one) for one in scopes]
+    facts = [by_scope.get(one) for one in scopes]
     of_event = scope.indices
     columns = {
         LAYER: pa.array([one and one.path for one in facts], pa.string()).dictionary_encode(),
@@ -77,8 +77,8 @@ def layers_of(scopes: Iterable[str], models: Sequence[LiveLayer]) -> dict[str, L
 
     >>> dense = LiveLayer("dense", "Dense", "net/dense", {1: 64})
     >>> net = LiveLayer("net", "Net", "net", {1: 64, 2: 8}, [dense])
-    >>> found = layers_of(["net_1/dense_1", "net_1/loss", "adam"], [net])
-    >>> {scope: tuple(facts) for scope, facts in found.items()}
+    >>> result = layers_of(["net_1/dense_1", "net_1/loss", "adam"], [net])
+    >>> {scope: tuple(facts) for scope, facts in result.items()}
     {'net_1/dense_1': ('net/dense', 'Dense', 64), 'net_1/loss': ('net', 'Net', 8)}
     """
     split = {scope: tuple(scope.split("/", _MOST_DEPTH - 1)) for scope in scopes if scope}
@@ -87,18 +87,18 @@ def layers_of(scopes: Iterable[str], models: Sequence[LiveLayer]) -> dict[str, L
         at = root
         for part in parts:
             at = at.inside.setdefault(part, Scope())
-    found = _matched(root, models)
+    by_path = _matched(root, models)
     # A part of a model may have run on its own.
     inner = [layer for model in models for layer in model.inner()]
     for part, scope in root.inside.items():
         alone = Scope()
         alone.inside[part] = scope
-        if not any(path[0] == part for path in found):
-            found |= _matched(alone, inner)
+        if not any(path[0] == part for path in by_path):
+            by_path |= _matched(alone, inner)
     innermost = {
-        scope: found[path]
+        scope: by_path[path]
         for scope, parts in split.items()
-        for path in [next((parts[:end] for end in range(len(parts), 0, -1) if parts[:end] in found), None)]
+        for path in [next((parts[:end] for end in range(len(parts), 0, -1) if parts[:end] in by_path), None)]
         if path is not None
     }
     named = set(map(id, innermost.values()))
@@ -115,9 +115,9 @@ def _facts(layer: LiveLayer, named: set[int]) -> LayerFacts:
 def _matched(scope: Scope, layers: Sequence[LiveLayer]) -> _Found:
     """Return the layer of each scope in `scope`, by relative path, if only one is likely."""
     likely = {
-        name: found
+        name: pairs
         for name, inner in scope.inside.items()
-        if (found := [(layer, _matched(inner, layer.parts)) for layer in layers if _may_be(name, layer.name)])
+        if (pairs := [(layer, _matched(inner, layer.parts)) for layer in layers if _may_be(name, layer.name)])
     }
     result: _Found = {}
     used: set[int] = set()

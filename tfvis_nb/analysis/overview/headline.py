@@ -63,10 +63,10 @@ def _of_steps(trace: Trace, facts: Mapping[str, Any]) -> Text:
 
 def _first_problem(trace: Trace) -> str:
     """Return the clause of the first finding, if it is a problem and has one."""
-    found = findings(trace)[findings(trace)["kind"] != OUT_OF_MEMORY.kind]
-    if not len(found) or found["level"].iloc[0] != PROBLEM:
+    others = findings(trace)[findings(trace)["kind"] != OUT_OF_MEMORY.kind]
+    if not len(others) or others["level"].iloc[0] != PROBLEM:
         return ""
-    first = found.iloc[0]
+    first = others.iloc[0]
     words = next(rule.headline for rule in RULES.values() if rule.kind == first["kind"])
     return "" if words is None else words(first["figures"])
 

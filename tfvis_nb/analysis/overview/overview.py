@@ -143,10 +143,10 @@ def overview(trace: Trace) -> Overview:
     >>> from tfvis_nb.analysis import overview
     >>> columns = {"start_ns": [0, 6_000_000], "duration_ns": [6_000_000, 4_000_000], "kind": ["op"] * 2,
     ...            "op": ["IteratorGetNext", "MatMul"], "device": ["/device:CPU:0"] * 2}
-    >>> found = overview(Trace(events.build(columns)))
-    >>> found["headline"]
+    >>> result = overview(Trace(events.build(columns)))
+    >>> result["headline"]
     'The step takes 10.0 ms; 60.0 % of it is input.'
-    >>> found["steps"]["median_ns"], found["step_time"]["tasks"][0]["parts"]
+    >>> result["steps"]["median_ns"], result["step_time"]["tasks"][0]["parts"]
     (10000000, {'input_ns': 6000000, 'host_compute_ns': 4000000})
     """
     middle, first = median_step(trace), _first_step(trace)
@@ -192,7 +192,7 @@ def _kinds(trace: Trace) -> list[dict[str, Any]]:
         return []
     groups = steps["duration_ns"].groupby(kinds.to_numpy(object), sort=False)
     median = median_steps(trace)["duration_ns"]
-    found = [
+    rows = [
         {
             "kind": str(kind),
             "count": len(took),
@@ -201,7 +201,7 @@ def _kinds(trace: Trace) -> list[dict[str, Any]]:
         }
         for kind, took in groups
     ]
-    return sorted(found, key=lambda one: -one["sum_ns"])
+    return sorted(rows, key=lambda one: -one["sum_ns"])
 
 
 def _first_step(trace: Trace) -> dict[str, Any] | None:
@@ -327,13 +327,13 @@ def _certainty(trace: Trace, step_ns: float | None) -> list[str]:
     Differences of clocks are compared with `step_ns`, the length of a typical step. If they matter, the notes
     about them follow.
     """
-    found = findings(trace)["figures"].tolist()
-    ends = next((figures["ends_ns"] for figures in found if figures.get("ends_ns") is not None), None)
+    measured = findings(trace)["figures"].tolist()
+    ends = next((figures["ends_ns"] for figures in measured if figures.get("ends_ns") is not None), None)
     clocks = "" if step_ns is None else clocks_sentence(uncertain_clocks(trace, step_ns), ends)
     sentences = [
         clocks,
         *(str(note) for note in trace.notes if clocks and id_of(note) in _CLOCK_NOTES),
-        next((tracing_sentence(figures) for figures in found if "tracing_share" in figures), ""),
+        next((tracing_sentence(figures) for figures in measured if "tracing_share" in figures), ""),
         OVERLAP if overlap(findings(trace)) else "",
         _not_recorded(trace),
     ]

@@ -32,10 +32,10 @@ def of_ops(trace: Trace, pattern: str) -> np.ndarray:
 def of_kernels(trace: Trace, pattern: str) -> np.ndarray:
     """Return a mask of the kernels of a name."""
     match, runs = _matcher(pattern), kernel_runs(trace)
-    found = np.zeros(len(trace.events), bool)
+    mask = np.zeros(len(trace.events), bool)
     fits = {name: match(name) for name in runs["name"].unique()}
-    found[runs["event"].to_numpy()[runs["name"].map(fits).to_numpy(bool)]] = True
-    return found
+    mask[runs["event"].to_numpy()[runs["name"].map(fits).to_numpy(bool)]] = True
+    return mask
 
 
 def of_layers(trace: Trace, pattern: str) -> np.ndarray:
@@ -43,8 +43,8 @@ def of_layers(trace: Trace, pattern: str) -> np.ndarray:
     match = _matcher(pattern)
     layer, _ = event_layers(trace)
     fits = np.array([_within(match, name or "") for name in layer.dictionary.to_pylist()], bool)
-    found: np.ndarray = fits[np.asarray(layer.indices)]
-    return found
+    mask: np.ndarray = fits[np.asarray(layer.indices)]
+    return mask
 
 
 def of_lines(trace: Trace, pattern: str) -> np.ndarray:
@@ -55,8 +55,8 @@ def of_lines(trace: Trace, pattern: str) -> np.ndarray:
     fits = np.array(
         [match(line) or match(re.sub(r".*/", "", line)) for line in trace.stacks.own_lines()] + [False]
     )
-    found: np.ndarray = fits[event_stacks(trace)]
-    return found
+    mask: np.ndarray = fits[event_stacks(trace)]
+    return mask
 
 
 def path_activities(trace: Trace) -> np.ndarray:
@@ -75,8 +75,8 @@ def of_activities(trace: Trace, name: str) -> np.ndarray:
         raise ValueError(
             Text("no_such_activity", name=name, hint=near(name, ACTIVITIES[1:]), choices=choices)
         )
-    found: np.ndarray = path_activities(trace) == NUMBER[name]
-    return found
+    mask: np.ndarray = path_activities(trace) == NUMBER[name]
+    return mask
 
 
 def work_of(trace: Trace, chosen: np.ndarray) -> np.ndarray:
@@ -117,14 +117,14 @@ def names_of(trace: Trace, subject: str) -> Iterable[str]:
     """Return the names in a trace that a change of a subject, a key of `SELECTORS`, can match."""
     match subject:
         case "ops":
-            found = trace.events["op"].cat.categories.tolist()
+            names = trace.events["op"].cat.categories.tolist()
         case "kernels":
-            found = kernel_runs(trace)["name"].unique().tolist()
+            names = kernel_runs(trace)["name"].unique().tolist()
         case "layers":
-            found = event_layers(trace)[0].dictionary.to_pylist()
+            names = event_layers(trace)[0].dictionary.to_pylist()
         case "lines":
             lines = [] if trace.stacks is None else trace.stacks.own_lines().tolist()
-            found = [re.sub(r".*/", "", line) for line in lines]
+            names = [re.sub(r".*/", "", line) for line in lines]
         case _:
-            found = [ACTIVITIES[number] for number in distinct_numbers(path_activities(trace)) if number]
-    return [name for name in found if name]
+            names = [ACTIVITIES[number] for number in distinct_numbers(path_activities(trace)) if number]
+    return [name for name in names if name]

@@ -56,9 +56,9 @@ def gpu_factors(trace: Trace, chosen: np.ndarray, name: str) -> np.ndarray:
     factor = factor.fillna((pd.Series(rows).map(_bounds(trace)) / duration).clip(upper=1))
     if factor.isna().any():
         raise ValueError(Text("gpu_speed_unknown", op=op[factor.isna().to_numpy()][0]))
-    found = np.ones(len(events))
-    found[rows] = factor
-    return found
+    factors = np.ones(len(events))
+    factors[rows] = factor
+    return factors
 
 
 def _recorded(trace: Trace) -> pd.Series:
@@ -131,11 +131,11 @@ def without_lock_waits(trace: Trace, removed: np.ndarray) -> np.ndarray:
     and what a row's own work exceeds that of the same row in the step with the least.
     """
     times, table = backtracker(trace).times, backtracker(trace).dependencies
-    events, found = trace.events, np.ones(len(removed))
+    events, factors = trace.events, np.ones(len(removed))
     holds = np.flatnonzero(removed & times.thread & beginning(events["op"], _HOLDS))
     may_wait = times.thread & ~removed & containing(events["lane"], _PYTHON)
     if not len(holds) or not may_wait.any():
-        return found
+        return factors
     held = union(np.zeros(len(holds), np.int64), times.start[holds], times.end[holds])
     rows = np.flatnonzero(may_wait)
     event = np.concatenate([rows, table.source, table.target, rows])
@@ -150,11 +150,11 @@ def without_lock_waits(trace: Trace, removed: np.ndarray) -> np.ndarray:
     length = end - start
     during = _covered(held.start, held.end, end) - _covered(held.start, held.end, start)
     waited = np.where(2 * during >= length, length // _SWITCH * _SWITCH, 0)
-    total, contended, lost = (np.bincount(event, part, len(found)) for part in (length, during, waited))
+    total, contended, lost = (np.bincount(event, part, len(factors)) for part in (length, during, waited))
     shortest = pd.Series(total).where(total > 0).groupby(same_rows(trace)).transform("min").to_numpy()
     lost = np.maximum(lost, np.where((total > 0) & (2 * contended >= total), total - shortest, 0))
-    found[lost > 0] -= (lost / np.maximum(total, 1))[lost > 0]
-    return found
+    factors[lost > 0] -= (lost / np.maximum(total, 1))[lost > 0]
+    return factors
 
 
 def _covered(start: np.ndarray, end: np.ndarray, until: np.ndarray) -> np.ndarray:

@@ -134,7 +134,7 @@ def predicted_trace(trace: Trace, changed: Replayed, changes: Sequence[Change]) 
             pa.array(rows)
         )
     table, drift, longer = step_times(trace, changed)
-    found = Predicted(
+    predicted = Predicted(
         events,
         nested=with_recorded_times(nested, start - recorded_start, recorded_duration),
         graphs=trace.graphs,
@@ -146,10 +146,10 @@ def predicted_trace(trace: Trace, changed: Replayed, changes: Sequence[Change]) 
         metadata=prediction_metadata(trace, changes, table),
         programs=trace.programs,
     )
-    found.recorded, found.rows = trace, rows
-    found.edges = _moved(edges_of(trace), rows, len(trace.events))
-    found.times, found.drift, found.lengthening = table, drift, longer
-    return found
+    predicted.recorded, predicted.rows = trace, rows
+    predicted.edges = _moved(edges_of(trace), rows, len(trace.events))
+    predicted.times, predicted.drift, predicted.lengthening = table, drift, longer
+    return predicted
 
 
 def _moved(edges: pd.DataFrame, rows: np.ndarray, count: int) -> pd.DataFrame:
@@ -189,9 +189,9 @@ def step_times(trace: Trace, changed: Replayed) -> tuple[pd.DataFrame, float, fl
         start, end = (np.rint(column[kept]).astype(np.int64) for column in span)
         events = events.assign(start_ns=start, duration_ns=end - start)
         later = late | _removed(trace, kept, end - start)
-        for found, is_whole in ((durations, False), (whole, True)):
+        for pairs, is_whole in ((durations, False), (whole, True)):
             table = step_spans(events, later, from_first_events=is_whole)
-            found[name] = table["end_ns"] - table["start_ns"]
+            pairs[name] = table["end_ns"] - table["start_ns"]
     table = pd.DataFrame({f"{name}_ns": durations[name] for name in spans})
     table = table.rename_axis("step").reset_index()
     table["saved_ns"] = table["recorded_ns"] - table["predicted_ns"]

@@ -63,8 +63,8 @@ def _not_trusted(trace: Trace) -> Text | None:
     rows = np.flatnonzero(during)
     spans = union(np.zeros(len(rows), np.int64), times.start[rows], np.minimum(times.end[rows], end))
     covered = int(lengths(spans, 1, 2)[0, 1])
-    found = replay(trace, no_change(trace)._replace(factor=np.where(during, 0.0, 1.0)))
-    shorter = (end - start) - (found.end[call] - found.start[call])
+    replayed = replay(trace, no_change(trace)._replace(factor=np.where(during, 0.0, 1.0)))
+    shorter = (end - start) - (replayed.end[call] - replayed.start[call])
     return None if shorter >= _RELEASED * covered else Text("wait_not_recorded", call=printable(longest, 60))
 
 

@@ -86,16 +86,16 @@ def same_rows(trace: Trace) -> np.ndarray:
     place = pd.Series(key).groupby([key, step]).cumcount().to_numpy()
     # Rows outside of steps are the same as no others.
     alone = np.where(step == NO_STEP, np.arange(len(events)), -1)
-    found: np.ndarray = pd.MultiIndex.from_arrays([key, place, alone]).factorize()[0]
-    return found
+    rows: np.ndarray = pd.MultiIndex.from_arrays([key, place, alone]).factorize()[0]
+    return rows
 
 
 @per_trace
 def _fastest(trace: Trace) -> np.ndarray:
     """Return the shortest self time of the same row in any step / the self time of each event."""
     own = self_times_of(trace)[0].astype(np.float64)
-    found = np.ones(len(own))
+    factors = np.ones(len(own))
     took = own > 0
     shortest = pd.Series(own[took]).groupby(same_rows(trace)[took]).transform("min")
-    found[took] = shortest.to_numpy() / own[took]
-    return found
+    factors[took] = shortest.to_numpy() / own[took]
+    return factors

@@ -107,10 +107,10 @@ def what_if(
     ...     "name": ["a", "b", "c"], "op": ["Const", "Const", "Add"],
     ...     "detail": ["a = Const()", "b = Const()", "c = Add(a, b)"],
     ... })
-    >>> found = what_if(Trace(table), ops={"Add": 0.5})
-    >>> found.times[["recorded_ns", "predicted_ns"]].values.tolist(), found.drift
+    >>> result = what_if(Trace(table), ops={"Add": 0.5})
+    >>> result.times[["recorded_ns", "predicted_ns"]].values.tolist(), result.drift
     ([[90, 75]], 0.0)
-    >>> found.path.values.tolist()
+    >>> result.path.values.tolist()
     [['host_compute', 80, 65], ['scheduling', 10, 10]]
     """
     given = zip(SELECTORS, (ops, kernels, layers, lines, activities), strict=True)
@@ -122,16 +122,16 @@ def what_if(
     latest = int(times.start[0]) + replayed.end[times.counts].max(initial=0)
     if latest > LATEST_NS or (replayed.end - replayed.start)[times.counts].sum() > MOST_IN_ALL:
         raise ValueError(Text("predicted_too_long"))
-    found = predicted_trace(trace, replayed, _listed(changes, on_time))
-    found.altered = altered
-    if found.drift > MOST_DRIFT:
-        raise ValueError(Text("replay_drifts", drift=format_percent(found.drift)))
-    if found.lengthening > MOST_DRIFT and not altered.adds_work:
-        raise ValueError(Text("replay_lacks_dependencies", longer=format_percent(found.lengthening)))
-    found.doubt = doubt(trace, altered, found.times)
-    if found.doubt is not None:
-        found.notes.insert(0, Text("prediction_not_trusted", reason=found.doubt))
-    return found
+    predicted = predicted_trace(trace, replayed, _listed(changes, on_time))
+    predicted.altered = altered
+    if predicted.drift > MOST_DRIFT:
+        raise ValueError(Text("replay_drifts", drift=format_percent(predicted.drift)))
+    if predicted.lengthening > MOST_DRIFT and not altered.adds_work:
+        raise ValueError(Text("replay_lacks_dependencies", longer=format_percent(predicted.lengthening)))
+    predicted.doubt = doubt(trace, altered, predicted.times)
+    if predicted.doubt is not None:
+        predicted.notes.insert(0, Text("prediction_not_trusted", reason=predicted.doubt))
+    return predicted
 
 
 def _checked(subject: str, given: Any) -> dict[str, Any]:
@@ -161,12 +161,12 @@ def _task_called(trace: Trace, name: str) -> str:
 
 
 def _listed(changes: Mapping[str, Mapping[str, Any]], on_time: str | None) -> list[Change]:
-    found = [
+    listed = [
         Change(subject, name, None, how) if isinstance(how, str) else Change(subject, name, how)
         for subject, of_names in changes.items()
         for name, how in of_names.items()
     ]
-    return found if on_time is None else [*found, Change(ON_TIME, on_time, None)]
+    return listed if on_time is None else [*listed, Change(ON_TIME, on_time, None)]
 
 
 def requested(trace: Trace, changes: Mapping[str, Mapping[str, Any]], on_time: str | None = None) -> Altered:
@@ -228,9 +228,9 @@ def _around(trace: Trace, removed: np.ndarray) -> np.ndarray:
     """Return a mask of work that removed calls launch, and of calls that only launch removed work."""
     edges = edges_of(trace)[(edges_of(trace)["kind"] == "launch").to_numpy()]
     call, work = (edges[name].to_numpy(np.int64) for name in ("source", "target"))
-    launched, found = removed.copy(), np.zeros(len(removed), bool)
+    launched, calls = removed.copy(), np.zeros(len(removed), bool)
     launched[work[removed[call]]] = True
-    found[call] = True
-    found[call[~launched[work]]] = False
-    around: np.ndarray = launched | backtracker(trace).times.with_nested(found)
+    calls[call] = True
+    calls[call[~launched[work]]] = False
+    around: np.ndarray = launched | backtracker(trace).times.with_nested(calls)
     return around

@@ -60,7 +60,7 @@ def fused_instructions(trace: Trace, program: str, hlo_op: str) -> pd.DataFrame:
     if module is None or place is None:
         return cannot_say(_COLUMNS, Text("no_hlo"))
     count = Flops(module)
-    found = [
+    rows = [
         {
             "hlo_op": text(one.name),
             "category": category(one),
@@ -71,16 +71,16 @@ def fused_instructions(trace: Trace, program: str, hlo_op: str) -> pd.DataFrame:
         }
         for computation, one in inside(module, place[1])
     ]
-    return pd.DataFrame(found, columns=[*_COLUMNS]).astype(dtypes(_COLUMNS))
+    return pd.DataFrame(rows, columns=[*_COLUMNS]).astype(dtypes(_COLUMNS))
 
 
 def inside(module: HloModule, instruction: Any) -> list[tuple[Computation, Any]]:
     """Return the instructions that an instruction calls, without those that only pass values on."""
     called = module.called(instruction) if instruction.opcode in (b"fusion", b"call", b"async-start") else []
-    found = [
+    pairs = [
         (computation, one)
         for computation in called
         for one in computation.instructions.values()
         if one.opcode not in _PASSED_ON
     ]
-    return found[:_MOST]
+    return pairs[:_MOST]

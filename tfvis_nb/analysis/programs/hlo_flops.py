@@ -57,11 +57,11 @@ class Flops:
 
     def called(self, instruction: Any) -> int | None:
         """Return the operations of one run of everything an instruction calls; None for recursive calls."""
-        found = self._module.called(instruction)
-        if not found or self._depth == _DEEPEST:
+        computations = self._module.called(instruction)
+        if not computations or self._depth == _DEEPEST:
             return None
         self._depth += 1
-        counts = [self._sum(computation) for computation in found]
+        counts = [self._sum(computation) for computation in computations]
         self._depth -= 1
         return _sum(counts)
 

@@ -33,17 +33,17 @@ class Computation:
 
     def operands(self, instruction: Any) -> list[Any]:
         """Return the operands of an instruction, in order."""
-        found = map(self.instructions.get, instruction.operand_ids)
-        return [one for one in found if one is not None]
+        operands = map(self.instructions.get, instruction.operand_ids)
+        return [one for one in operands if one is not None]
 
     @cached_property
     def users(self) -> Mapping[int, list[Any]]:
         """For the id of each instruction, the instructions that use its result."""
-        found: dict[int, list[Any]] = {}
+        users: dict[int, list[Any]] = {}
         for one in self.instructions.values():
             for number in dict.fromkeys(one.operand_ids):
-                found.setdefault(number, []).append(one)
-        return found
+                users.setdefault(number, []).append(one)
+        return users
 
 
 class HloModule:
@@ -63,8 +63,8 @@ class HloModule:
 
     def computations(self) -> list[Computation]:
         """Return all computations in the order of the program; the entry computation comes last."""
-        found = map(self.computation, self._computations)
-        return [one for one in found if one is not None]
+        parsed = map(self.computation, self._computations)
+        return [one for one in parsed if one is not None]
 
     def find(self, name: str) -> tuple[Computation, Any] | None:
         """Return an instruction by name, and its computation."""
@@ -84,8 +84,8 @@ class HloModule:
 
     def called(self, instruction: Any) -> list[Computation]:
         """Return the computations that an instruction calls."""
-        found = map(self.computation, dict.fromkeys(instruction.called_computation_ids))
-        return [one for one in found if one is not None]
+        computations = map(self.computation, dict.fromkeys(instruction.called_computation_ids))
+        return [one for one in computations if one is not None]
 
     @cached_property
     def _named(self) -> dict[str, tuple[int, int]]:

@@ -102,8 +102,8 @@ def hlo_ops(trace: Trace) -> pd.DataFrame:
     >>> from tfvis_nb.analysis import hlo_ops
     >>> table = events.build({"start_ns": [0, 9], "duration_ns": [5, 3], "kind": ["kernel"] * 2})
     >>> nested = pa.table({"program": ["jit_f(3)"] * 2, "hlo_op": ["dot.1"] * 2, "flops": [64, 64]})
-    >>> found = hlo_ops(Trace(table, nested=nested))
-    >>> found[["program", "hlo_op", "count", "total_ns", "flops", "cost"]].values.tolist()
+    >>> result = hlo_ops(Trace(table, nested=nested))
+    >>> result[["program", "hlo_op", "count", "total_ns", "flops", "cost"]].values.tolist()
     [['jit_f(3)', 'dot.1', 2, 8, 64, 'XLA']]
     """
     rows = instruction_events(trace)
@@ -147,11 +147,13 @@ def instruction_events(trace: Trace) -> np.ndarray:
 
 def _described(trace: Trace, table: pd.DataFrame) -> dict[str, Any]:
     """Return the columns that describe the instruction of each row, without its times."""
-    found = instructions(trace, table["program"].tolist(), table["hlo_op"].tolist())
+    rows_of_table = instructions(trace, table["program"].tolist(), table["hlo_op"].tolist())
     rows = table["longest"].to_numpy()
     recorded = [_numbers(trace, name, rows) for name in (FLOPS, BYTES_ACCESSED)]
     of_xla = np.array(~recorded[0].isna() | ~recorded[1].isna(), bool)
-    counted = [pd.array([getattr(one, name) for one in found], "Int64") for name in (FLOPS, BYTES_ACCESSED)]
+    counted = [
+        pd.array([getattr(one, name) for one in rows_of_table], "Int64") for name in (FLOPS, BYTES_ACCESSED)
+    ]
     costs = [ours.copy() for ours in counted]
     for ours, theirs in zip(costs, recorded, strict=True):
         ours[of_xla] = theirs[of_xla]
@@ -160,25 +162,25 @@ def _described(trace: Trace, table: pd.DataFrame) -> dict[str, Any]:
     return {
         "category": [
             one.category or (str(op) if xla else "")
-            for one, op, xla in zip(found, operations, of_xla, strict=True)
+            for one, op, xla in zip(rows_of_table, operations, of_xla, strict=True)
         ],
         "op_name": texts_of(trace, OP_NAME)[rows],
         "source": _sources(trace, rows),
         "flops": costs[0],
         "bytes_accessed": costs[1],
         "cost": np.where(of_xla, "XLA", np.where(here, "shapes", "")),
-        "expression": [one.expression for one in found],
+        "expression": [one.expression for one in rows_of_table],
     }
 
 
 def instructions(trace: Trace, programs: list[str], names: list[str]) -> list[_Instruction]:
     """Return the program's record of each instruction."""
     counters: dict[str, Flops] = {}
-    found = []
+    described = []
     for program, name in zip(programs, names, strict=True):
         module = modules(trace).get(program)
-        found.append(_Instruction() if module is None else _described_by(module, counters, program, name))
-    return found
+        described.append(_Instruction() if module is None else _described_by(module, counters, program, name))
+    return described
 
 
 def _described_by(module: HloModule, counters: dict[str, Flops], program: str, name: str) -> _Instruction:
@@ -199,8 +201,8 @@ def texts_of(trace: Trace, name: str) -> np.ndarray:
     """Return a nested column of texts (object), empty if there is none."""
     if trace.nested is None or name not in trace.nested.column_names:
         return np.full(len(trace.events), "", object)
-    found: np.ndarray = pc.fill_null(trace.nested[name].cast(pa.string()), "").to_numpy(zero_copy_only=False)
-    return found
+    texts: np.ndarray = pc.fill_null(trace.nested[name].cast(pa.string()), "").to_numpy(zero_copy_only=False)
+    return texts
 
 
 def _numbers(trace: Trace, name: str, rows: np.ndarray) -> Any:

@@ -39,14 +39,14 @@ def operand_links(trace: Trace) -> pd.DataFrame:
     place = trace.events[["task", "device"]].take(rows).astype(str).reset_index(drop=True)
     ran = place.assign(program=texts_of(trace, PROGRAM)[rows], name=texts_of(trace, HLO_OP)[rows], event=rows)
     step = trace.events["step"].to_numpy()
-    found: list[np.ndarray] = []
+    parts: list[np.ndarray] = []
     left = MOST_LINKS
     for program, here in ran.groupby("program", sort=False):
         module = modules(trace).get(str(program))
         for links in () if module is None else _links(module, here, step):
-            found.append(links[:, :left])
-            left -= found[-1].shape[1]
-    source, target = np.concatenate(found or [np.zeros((2, 0), np.int64)], axis=1)
+            parts.append(links[:, :left])
+            left -= parts[-1].shape[1]
+    source, target = np.concatenate(parts or [np.zeros((2, 0), np.int64)], axis=1)
     table = pd.DataFrame({"source": source, "target": target}).drop_duplicates()
     return table.sort_values(["target", "source"], ignore_index=True)
 
@@ -57,8 +57,8 @@ def _links(module: HloModule, ran: pd.DataFrame, step: np.ndarray) -> Iterator[n
         {str(name): events.to_numpy() for name, events in here.groupby("name", sort=False)["event"]}
         for _, here in ran.groupby(["task", "device"], sort=False)
     ]
-    found = map(module.find, ran["name"].unique())
-    for computation in dict.fromkeys(place[0] for place in found if place is not None):
+    places_of_ops = map(module.find, ran["name"].unique())
+    for computation in dict.fromkeys(place[0] for place in places_of_ops if place is not None):
         alike = _alike(computation)
         for named in places:
             yield from _links_within(computation, _runs(computation, alike, named, step), step)
@@ -76,19 +76,19 @@ def _links_within(computation: Computation, ran: Ran, step: np.ndarray) -> Itera
 
 def _producers(computation: Computation, instruction: Any, ran: Ran) -> set[int]:
     """Return the ids of the executed instructions that made the operands of another."""
-    found: set[int] = set()
+    producers: set[int] = set()
     seen: set[int] = set()
     left = [(instruction, operand) for operand in computation.operands(instruction)]
     while left:
         user, one = left.pop()
         if one.id in ran:
-            found.add(one.id)
+            producers.add(one.id)
         # The element taken from a tuple is not kept.
         elif one.id not in seen and (user.opcode, one.opcode) != (b"get-tuple-element", b"tuple"):
             seen.add(one.id)
             if one.opcode in _PASSED_ON or one.opcode.endswith(b"-done"):
                 left += [(one, operand) for operand in computation.operands(one)]
-    return found
+    return producers
 
 
 def _runs(computation: Computation, alike: Alike, named: Mapping[str, np.ndarray], step: np.ndarray) -> Ran:
@@ -120,21 +120,21 @@ def _runs(computation: Computation, alike: Alike, named: Mapping[str, np.ndarray
 
 def _alike(computation: Computation) -> Alike:
     """Group the instructions that may share a kernel."""
-    found: dict[tuple[bytes, ...], list[Any]] = {}
+    by_signature: dict[tuple[bytes, ...], list[Any]] = {}
     for one in computation.instructions.values():
         if one.opcode not in _NOT_RUN:
             shapes = [each.shape.SerializeToString() for each in (one, *computation.operands(one))]
             signature = (one.opcode, one.fusion_kind, one.custom_call_target, *shapes)
-            found.setdefault(signature, []).append(one)
-    return list(found.values())
+            by_signature.setdefault(signature, []).append(one)
+    return list(by_signature.values())
 
 
 def _needed(computation: Computation, place: Mapping[int, int]) -> dict[int, int]:
     """Return the instructions of `place` that each one needs directly or indirectly, as bits of a number."""
-    found: dict[int, int] = {}
+    masks: dict[int, int] = {}
     for number, one in computation.instructions.items():
-        found[number] = 1 << place[number] if number in place else 0
+        masks[number] = 1 << place[number] if number in place else 0
         # Operands come first; in damaged programs, operands that come later count as not needed.
         for operand in one.operand_ids:
-            found[number] |= found.get(operand, 0)
-    return found
+            masks[number] |= masks.get(operand, 0)
+    return masks

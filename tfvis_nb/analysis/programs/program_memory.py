@@ -74,18 +74,18 @@ def program_memory(trace: Trace) -> pd.DataFrame:
     >>> program_memory(Trace(events.build({}, rows=0)))
     Not available: the trace has no compiled programs with their buffer assignment.
     """
-    found = []
+    parts = []
     for program in trace.programs:
         module = modules(trace).get(program)
         buffers = [] if module is None else list(_buffers(module.assignment))
         if module is not None and buffers:
             defined = {one.id: one.defined_at for one in module.assignment.logical_buffers}
             rows = [_row(trace, program, module, one, defined.get(one.logical)) for one in buffers]
-            found.append(sorted(rows, key=lambda row: -int(row["bytes"])))
-    if not found:
+            parts.append(sorted(rows, key=lambda row: -int(row["bytes"])))
+    if not parts:
         return cannot_say(_COLUMNS, Text("no_program_memory"))
-    found.sort(key=lambda rows: -sum(row["bytes"] for row in rows))
-    return pd.DataFrame([row for rows in found for row in rows], columns=[*_COLUMNS]).astype(dtypes(_COLUMNS))
+    parts.sort(key=lambda rows: -sum(row["bytes"] for row in rows))
+    return pd.DataFrame([row for rows in parts for row in rows], columns=[*_COLUMNS]).astype(dtypes(_COLUMNS))
 
 
 def _row(trace: Trace, program: str, module: HloModule, buffer: _Buffer, place: Any | None) -> dict[str, Any]:

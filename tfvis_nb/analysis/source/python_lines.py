@@ -97,7 +97,7 @@ def _stretches(trace: Trace, table: pd.DataFrame) -> np.ndarray:
     time = table["time_ns"].to_numpy(np.int64, na_value=0)
     latest = np.append(np.maximum.accumulate(end), np.iinfo(np.int64).min)
     inside = time <= latest[np.searchsorted(start, time, side="right") - 1]
-    found: np.ndarray = np.select(
+    numbers: np.ndarray = np.select(
         [time < start[0], inside, time > latest[-2]], ["before", "in_steps", "after"], "between"
     )
-    return found
+    return numbers

@@ -49,7 +49,7 @@ def sampled_time(trace: Trace, rows: np.ndarray) -> SampledTime:
         return SampledTime(_NONE, taken)
     chosen = np.zeros(len(trace.events), bool)
     chosen[rows] = True
-    found = []
+    times = []
     for task in looks["task"].fillna("").unique():
         here = np.ones(len(chosen), bool) if not task else (trace.events["task"] == task).to_numpy(bool)
         main, called = (_samples(trace, subject, task) for subject in (PYTHON_SAMPLES, THREAD_SAMPLES))
@@ -59,7 +59,7 @@ def sampled_time(trace: Trace, rows: np.ndarray) -> SampledTime:
         calls = np.flatnonzero(here & beginning(trace.events["op"], PYTHON_CALL))
         at = np.clip(np.searchsorted(main["time_ns"], called["time_ns"]), 0, len(main) - 1)
         called = called.assign(ns=weight[at], event=_any_around(trace, calls, called["time_ns"].to_numpy()))
-        found.append(_given(trace, called[called["event"] >= 0], calls[chosen[calls]], chosen, taken))
+        times.append(_given(trace, called[called["event"] >= 0], calls[chosen[calls]], chosen, taken))
         main = main.assign(ns=weight)
         thread = _main_thread(trace, here)
         holder = _innermost(trace, thread, main["time_ns"].to_numpy())
@@ -67,13 +67,13 @@ def sampled_time(trace: Trace, rows: np.ndarray) -> SampledTime:
         of_python[thread] = _only_calls(trace, thread)
         held = of_python[np.where(holder < 0, -1, holder)]
         own = np.flatnonzero(of_python[:-1] & chosen)
-        found.append(_given(trace, main.assign(event=holder)[held], own, chosen, taken))
+        times.append(_given(trace, main.assign(event=holder)[held], own, chosen, taken))
         if chosen.all():
             free = (holder < 0) & (bool(len(thread)) | ~_in_steps(trace, main["time_ns"].to_numpy()))
-            found.append(_sums(main.assign(event=-1)[free]))
+            times.append(_sums(main.assign(event=-1)[free]))
     lines = (
-        pd.concat(found, ignore_index=True)
-        if found
+        pd.concat(times, ignore_index=True)
+        if times
         else pd.DataFrame(columns=[*_LINE, "sampled_ns", "event"])
     )
     return SampledTime(lines, taken)
@@ -133,8 +133,8 @@ def _innermost(trace: Trace, thread: np.ndarray, time: np.ndarray) -> np.ndarray
     at = np.append(thread, -1)[np.searchsorted(start[thread], time, "right") - 1]
     while (over := end[at] <= time).any():
         at = np.where(over, parent[at], at)
-    found: np.ndarray = at
-    return found
+    innermost: np.ndarray = at
+    return innermost
 
 
 def _any_around(trace: Trace, calls: np.ndarray, time: np.ndarray) -> np.ndarray:

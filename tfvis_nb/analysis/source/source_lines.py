@@ -174,8 +174,8 @@ def _phases(trace: Trace, rows: np.ndarray) -> np.ndarray:
     if trace.nested is None or PHASE not in trace.nested.column_names:
         return np.full(len(rows), "", object)
     phases = pc.fill_null(trace.nested[PHASE].cast(pa.string()), "")
-    found: np.ndarray = phases.to_numpy(zero_copy_only=False)[rows]
-    return found
+    of_rows: np.ndarray = phases.to_numpy(zero_copy_only=False)[rows]
+    return of_rows
 
 
 def _of_samples(stacks: StackTable, lines: pd.DataFrame) -> pd.DataFrame:

@@ -151,12 +151,12 @@ def activity_times(trace: Trace) -> pd.DataFrame:
         columns = {"start_ns": "int64", "duration_ns": "int64", "activity": "category"}
         return cannot_say({name: _COLUMNS[name] for name in times} | columns, Text("no_steps"))
     active = swept.active.take(np.argsort(swept.active.group, kind="stable"))
-    found = fill_gaps(active, swept.first, swept.last)
-    table = swept.rows.take(found.group)[list(times)].reset_index(drop=True)
-    table["start_ns"] = found.start
-    table["duration_ns"] = found.length
+    pieces = fill_gaps(active, swept.first, swept.last)
+    table = swept.rows.take(pieces.group)[list(times)].reset_index(drop=True)
+    table["start_ns"] = pieces.start
+    table["duration_ns"] = pieces.length
     table["activity"] = pd.Categorical.from_codes(
-        found.level.astype(np.int8), dtype=pd.CategoricalDtype(list(ACTIVITIES))
+        pieces.level.astype(np.int8), dtype=pd.CategoricalDtype(list(ACTIVITIES))
     )
     return table
 

@@ -149,8 +149,8 @@ def compare(a: Side, b: Side, by: Grouping = "op", steps: tuple[Steps, Steps] = 
     >>> columns = {"start_ns": [0, 10, 50, 60], "duration_ns": [5, 5, 7, 20], "kind": ["op"] * 4,
     ...            "op": ["Add", "MatMul", "Add", "MatMul"], "step": [0, 0, 1, 1]}
     >>> trace = Trace(events.build(columns))
-    >>> found = compare(trace, trace, steps=(0, 1))
-    >>> found[["op", "total_a_ns", "total_b_ns", "difference_ns"]].values.tolist()
+    >>> result = compare(trace, trace, steps=(0, 1))
+    >>> result[["op", "total_a_ns", "total_b_ns", "difference_ns"]].values.tolist()
     [['MatMul', 5, 20, 15], ['Add', 5, 7, 2]]
     """
     if by not in GROUPINGS:
@@ -165,10 +165,10 @@ def compare(a: Side, b: Side, by: Grouping = "op", steps: tuple[Steps, Steps] = 
     table = _beside(
         by,
         [
-            group_statistics(side.trace, by, own, found)
+            group_statistics(side.trace, by, own, group)
             if by == "layer" or by == "line"  # noqa: PLR1714 - which mypy understands
             else op_statistics(side.trace, by, side.numbers)
-            for side, own, found in zip(sides, rows, grouped, strict=True)
+            for side, own, group in zip(sides, rows, grouped, strict=True)
         ],
     )
     for letter, side in zip(SIDES, sides, strict=True):
@@ -180,8 +180,8 @@ def compare(a: Side, b: Side, by: Grouping = "op", steps: tuple[Steps, Steps] = 
     table["ratio"] = ratio_of(table["total_b_ns"], table["total_a_ns"])
     table["change"] = _changes(table)
     times = [
-        _step_times(side.trace, own, found, table[f"longest_{letter}"])
-        for letter, side, own, found in zip(SIDES, sides, rows, grouped, strict=True)
+        _step_times(side.trace, own, group, table[f"longest_{letter}"])
+        for letter, side, own, group in zip(SIDES, sides, rows, grouped, strict=True)
     ]
     add_differences(table, sides, times, table["self_difference_ns"].isna().to_numpy())
     by_step = table["step_difference_ns"].abs().fillna(-1).to_numpy()
@@ -208,22 +208,22 @@ def _groups(side: ComparedSteps, by: str, rows: np.ndarray) -> Groups:
     return groups(trace, by, rows, side.numbers)
 
 
-def _step_times(trace: Trace, rows: np.ndarray, found: Groups, longest: pd.Series) -> StepTimes:
+def _step_times(trace: Trace, rows: np.ndarray, group: Groups, longest: pd.Series) -> StepTimes:
     """Return the self time and the row of each event; `longest` has an event of each row."""
-    row_of_group = np.full(len(found.keys), -1)
+    row_of_group = np.full(len(group.keys), -1)
     there = longest.notna().to_numpy()
     event = longest.to_numpy(np.int64, na_value=-1)[there]
-    row_of_group[found.of_row[np.searchsorted(rows, event)]] = np.flatnonzero(there)
+    row_of_group[group.of_row[np.searchsorted(rows, event)]] = np.flatnonzero(there)
     own, known = self_times_of(trace)
     step = trace.events["step"].to_numpy(np.int64)[rows]
-    return StepTimes(row_of_group[found.of_row], step, np.where(known, own, 0)[rows])
+    return StepTimes(row_of_group[group.of_row], step, np.where(known, own, 0)[rows])
 
 
-def _beside(by: str, found: list[pd.DataFrame]) -> pd.DataFrame:
+def _beside(by: str, tables: list[pd.DataFrame]) -> pd.DataFrame:
     """Return the figures of both sides next to each other, 0 for missing ones."""
     key = [by, "kind", "side"]
     parts = [
-        table.astype({"kind": str, "side": str, "count": "Int64", "total_ns": "Int64"}) for table in found
+        table.astype({"kind": str, "side": str, "count": "Int64", "total_ns": "Int64"}) for table in tables
     ]
     parts = [part.set_index(key) for part in parts]
     index = parts[0].index.union(parts[1].index)

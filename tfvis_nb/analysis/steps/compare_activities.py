@@ -63,8 +63,8 @@ def compare_activities(a: Side, b: Side, steps: tuple[Steps, Steps] = (None, Non
     >>> from tfvis_nb.analysis import compare_activities
     >>> columns = {"start_ns": [0, 50], "duration_ns": [5, 9], "kind": ["op"] * 2, "step": [0, 1]}
     >>> trace = Trace(events.build(columns))
-    >>> found = compare_activities(trace, trace, steps=(0, 1))
-    >>> found[["activity", "a_ns", "b_ns", "difference_ns"]].values.tolist()
+    >>> result = compare_activities(trace, trace, steps=(0, 1))
+    >>> result[["activity", "a_ns", "b_ns", "difference_ns"]].values.tolist()
     [['host_compute', 5, 9, 4]]
     """
     sides = compared_pair(a, b, steps, "compare_activities")

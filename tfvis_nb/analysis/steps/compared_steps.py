@@ -142,8 +142,8 @@ def _of_one_kind(sides: list[ComparedSteps]) -> list[ComparedSteps]:
         repeated = _iterations(sides[whole[1]].trace, len(steps))
         if len(divided.recordings) > 1 or not len(repeated):
             return none
-        found = [divided.only(steps).loops(), [repeated]]
-        return [side._replace(iterations=found[own]) for side, own in zip(none, whole, strict=True)]
+        iterations = [divided.only(steps).loops(), [repeated]]
+        return [side._replace(iterations=iterations[own]) for side, own in zip(none, whole, strict=True)]
     if not first & second or not any(step_kinds(side.trace).any() for side in sides):
         return sides
     took = pd.concat(
@@ -242,13 +242,13 @@ def compared_steps(side: Side, steps: Steps = None, function: str = "compare") -
 
 def _in_turn(traces: list[Trace]) -> list[Trace]:
     """Return traces that do not start before the end of the previous one."""
-    found: list[Trace] = []
+    moved: list[Trace] = []
     end = 0
     for trace in traces:
         start = trace.events["start_ns"].to_numpy(np.int64)
         by = 0
         if len(start):
-            by = max(end - int(start[0]), 0) if found else 0
+            by = max(end - int(start[0]), 0) if moved else 0
             end = by + int((start + trace.events["duration_ns"].to_numpy(np.int64)).max())
-        found.append(moved_later(trace, by) if by else trace)
-    return found
+        moved.append(moved_later(trace, by) if by else trace)
+    return moved

@@ -54,8 +54,8 @@ def comparison_headline(
     first, second = both
     if first.numbers == second.numbers and first.trace.events.equals(second.trace.events):
         return [Text("comparison_with_itself")]
-    if found := _of_several(first, second, parts):
-        return found
+    if text := _of_several(first, second, parts):
+        return text
     sides = [_side(side) for side in both]
     if first.are_unlike or any(side.step is None for side in sides):
         sides = [_Side(side.trace, _span_ns(side.trace), 0, None) for side in sides]
@@ -99,21 +99,21 @@ def _of_several(a: ComparedSteps, b: ComparedSteps, parts: bool) -> list[Text]:
     return sentences
 
 
-def _statement(found: Difference, what: Text, predicted: bool) -> Text:
-    if not found.shown:
-        return Text("comparison_not_shown", what=what, **_figures(found))
+def _statement(result: Difference, what: Text, predicted: bool) -> Text:
+    if not result.shown:
+        return Text("comparison_not_shown", what=what, **_figures(result))
     if predicted:
-        return Text("comparison_predicted", what=what, **_figures(found))
-    if not found.code_differs:
-        return Text("comparison_recordings_differ", what=what, **_figures(found))
-    direction = "slower" if found.ratio > 1 else "faster"
-    return Text("comparison_code_differs", direction=direction, what=what, **_figures(found))
+        return Text("comparison_predicted", what=what, **_figures(result))
+    if not result.code_differs:
+        return Text("comparison_recordings_differ", what=what, **_figures(result))
+    direction = "slower" if result.ratio > 1 else "faster"
+    return Text("comparison_code_differs", direction=direction, what=what, **_figures(result))
 
 
-def _figures(found: Difference) -> dict[str, str]:
-    change = amount_text(found.ratio) if found.shown else _change(found.ratio)
-    times = {"a": format_duration(found.a), "b": format_duration(found.b), "change": change}
-    return times | {"interval": bounds_text(found.ratio, found.low, found.high, shown=found.shown)}
+def _figures(result: Difference) -> dict[str, str]:
+    change = amount_text(result.ratio) if result.shown else _change(result.ratio)
+    times = {"a": format_duration(result.a), "b": format_duration(result.b), "change": change}
+    return times | {"interval": bounds_text(result.ratio, result.low, result.high, shown=result.shown)}
 
 
 def _change(ratio: float) -> str:

@@ -113,8 +113,8 @@ def cpu_ops_between_kernels(trace: Trace, steps: Collection[int] | None = None) 
     ...     "kind": ["kernel", "memcpy", "op", "kernel"], "lane": ["s", "memcpy D2H", "ops", "s"],
     ...     "device": ["GPU:0", "GPU:0", "CPU:0", "GPU:0"], "op": ["", "", "Where", ""],
     ...     "name": ["a", "a/_1", "b", "c"], "detail": ["", "", "b = Where(a/_1)", ""]})
-    >>> found = cpu_ops_between_kernels(Trace(table))
-    >>> found[["op", "where", "gpu_idle_ns", "to_host", "to_host_bytes"]].values.tolist()
+    >>> result = cpu_ops_between_kernels(Trace(table))
+    >>> result[["op", "where", "gpu_idle_ns", "to_host", "to_host_bytes"]].values.tolist()
     [['Where', 'CPU', 10, 1, 4]]
     """
     events = trace.events

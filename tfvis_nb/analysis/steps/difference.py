@@ -115,23 +115,23 @@ def difference(a: Runs, b: Runs, *, spread: RunSpread | None = None) -> Differen
     --------
     >>> from tfvis_nb.analysis.steps.difference import difference
     >>> before, after = [10.0, 10.2, 9.9, 10.1, 10.0, 9.8], [10.9, 11.1, 11.0, 10.8, 11.0, 11.3]
-    >>> found = difference(before, after)
-    >>> round(found.ratio, 2), round(found.low, 2), round(found.high, 2), found.shown
+    >>> result = difference(before, after)
+    >>> round(result.ratio, 2), round(result.low, 2), round(result.high, 2), result.shown
     (1.1, 1.08, 1.12, True)
     >>> difference([10], [20])
     Difference(ratio=2.0, low=nan, high=nan, shown=False, code_differs=False, a=10.0, b=20.0)
     """
     sides = [[np.asarray(run, float)[None] for run in _runs(side)] for side in (a, b)]
-    found = differences(*sides)
-    before, after = float(found.a[0]), float(found.b[0])
+    result = differences(*sides)
+    before, after = float(result.a[0]), float(result.b[0])
     ratio = after / before if before else math.nan
-    excludes = bool(found.low[0] > 0 or found.high[0] < 0)
-    shown = excludes or bool(found.separated[0])
+    excludes = bool(result.low[0] > 0 or result.high[0] < 0)
+    shown = excludes or bool(result.separated[0])
     if are_runs(sides):
-        code_differs = excludes and bool(found.p_value[0] < LEVEL)
+        code_differs = excludes and bool(result.p_value[0] < LEVEL)
     else:
         code_differs = shown and spread is not None and ratio > 0 and max(ratio, 1 / ratio) > spread.ratio
-    ends = float(found.ratio_low[0]), float(found.ratio_high[0])
+    ends = float(result.ratio_low[0]), float(result.ratio_high[0])
     return Difference(ratio, *ends, shown, code_differs, before, after)
 
 
@@ -171,8 +171,8 @@ def run_spread(groups: Iterable[Sequence[float]]) -> RunSpread | None:
 
     Each group has the typical step times of runs of the same code, of any size.
 
-    >>> found = run_spread([[10.0, 10.2, 9.9, 10.1], [20.0]])
-    >>> round(found.ratio, 3), found.runs
+    >>> result = run_spread([[10.0, 10.2, 9.9, 10.1], [20.0]])
+    >>> round(result.ratio, 3), result.runs
     (1.06, 4)
     """
     known = [np.log(group) for group in map(np.asarray, groups) if len(group) > 1 and min(group) > 0]
@@ -250,8 +250,8 @@ def differences(a: Sequence[np.ndarray], b: Sequence[np.ndarray]) -> Differences
     >>> import numpy as np
     >>> from tfvis_nb.analysis.steps.difference import differences
     >>> a = np.array([[5, 6, 5, 6, 5, 6], [7, 9, 8, 7, 9, 8]])
-    >>> found = differences([a], [a + [[4], [0]]])
-    >>> found.low.round(1).tolist(), found.high.round(1).tolist(), (found.p_value < 0.05).tolist()
+    >>> result = differences([a], [a + [[4], [0]]])
+    >>> result.low.round(1).tolist(), result.high.round(1).tolist(), (result.p_value < 0.05).tolist()
     ([2.8, -2.0], [5.2, 2.0], [True, False])
     """
     steps = _side(a), _side(b)
@@ -410,5 +410,5 @@ def _beyond(normal: np.ndarray) -> np.ndarray:
 def _quantile(freedom: np.ndarray) -> np.ndarray:
     """Return the two-sided 5 % quantile of Student's t."""
     normal = _NORMAL * (8 * freedom + 3) / (8 * freedom + 1)
-    found: np.ndarray = np.sqrt(freedom * np.expm1(normal**2 / freedom))
-    return found
+    quantiles: np.ndarray = np.sqrt(freedom * np.expm1(normal**2 / freedom))
+    return quantiles

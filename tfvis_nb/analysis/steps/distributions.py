@@ -30,7 +30,7 @@ def histograms(trace: Trace, by: str, members: np.ndarray) -> list[Histogram]:
     duration = trace.events["duration_ns"].to_numpy()
     group, keys, _ = groups(trace, by, np.arange(len(duration)))
     durations = SortedDurations(group, len(keys), duration)
-    found = []
+    result = []
     for chosen in group[members].tolist():
         start = durations.starts[chosen]
         part = slice(start, start + durations.counts[chosen])
@@ -40,5 +40,5 @@ def histograms(trace: Trace, by: str, members: np.ndarray) -> list[Histogram]:
         inner = np.unique(np.rint(spaced).astype(np.int64))
         inner = inner[(inner > low) & (inner < high)]
         parts = np.split(events, np.searchsorted(lengths, inner))
-        found.append(Histogram([low, *inner.tolist(), high], [part[::-1] for part in parts]))
-    return found
+        result.append(Histogram([low, *inner.tolist(), high], [part[::-1] for part in parts]))
+    return result

@@ -121,13 +121,13 @@ def flame_graph(
 
 def why_no_frames(trace: Trace, by: str, side: str, rows: np.ndarray) -> Text | None:
     """Return why some events have no flame graph; None if they have one."""
-    found = events_of(trace, by, side, rows)
-    if not len(found):
+    events = events_of(trace, by, side, rows)
+    if not len(events):
         return Text("no_events_of_side", side=side)
-    if by == "stack" and (event_stacks(trace)[found] < 0).all():
+    if by == "stack" and (event_stacks(trace)[events] < 0).all():
         return Text("no_stacks")
     if by == "layer":
         layer, _ = event_layers(trace)
-        if not any(layer.dictionary.take(pc.unique(layer.indices.take(pa.array(found)))).to_pylist()):
+        if not any(layer.dictionary.take(pc.unique(layer.indices.take(pa.array(events)))).to_pylist()):
             return Text("no_scopes")
     return None

@@ -40,8 +40,8 @@ def events_of(trace: Trace, by: str, side: str, rows: np.ndarray) -> np.ndarray:
     here = locations(trace.events) == LOCATIONS.index(side)
     if by == "scope":
         here &= ~is_kind(trace.events, "host")
-    found: np.ndarray = rows[here[rows]]
-    return found
+    events: np.ndarray = rows[here[rows]]
+    return events
 
 
 def frames(trace: Trace, by: str, side: str, rows: np.ndarray) -> Frames:
@@ -72,12 +72,12 @@ class _Builder:
 
     def frame(self, parent: int, key: object, text: str) -> int:
         """Return the frame of a key inside a parent frame; always the same one for the same key."""
-        found = self._known.setdefault((parent, key), len(self.part))
-        if found == len(self.part):
+        number = self._known.setdefault((parent, key), len(self.part))
+        if number == len(self.part):
             self.part.append(text)
             self.parent.append(parent)
             self.depth.append(self.depth[parent] + 1)
-        return found
+        return number
 
     def frames(self, parent: np.ndarray, label: np.ndarray, texts: list[str]) -> np.ndarray:
         """Return the frames of many labels (numbers of texts) inside parent frames."""
@@ -91,23 +91,23 @@ class _Builder:
 
 def _by_stack(trace: Trace, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
     """Return frames of the lines of the user's code, with op types in the innermost ones."""
-    found = _Builder()
+    builder = _Builder()
     stack = event_stacks(trace)[rows]
     distinct, of_event = np.unique(stack, return_inverse=True)
-    walk = _Walk(trace.stacks, found)
+    walk = _Walk(trace.stacks, builder)
     innermost = np.array([walk.frame_of(one) for one in distinct.tolist()], np.int64)[of_event]
     lost = np.flatnonzero(innermost == 0)
     reason, names = pd.factorize(reasons(trace, rows[lost], stack[lost]))
-    of_reason = [found.frame(0, f"({name})", f"({name})") for name in names]
+    of_reason = [builder.frame(0, f"({name})", f"({name})") for name in names]
     innermost[lost] = np.array(of_reason, np.int64)[reason]
     label, texts = _labels(trace.events, rows)
-    frame = found.frames(innermost, label, texts) if len(rows) else rows
-    return found.tree(), frame
+    frame = builder.frames(innermost, label, texts) if len(rows) else rows
+    return builder.tree(), frame
 
 
 def _by_layer(trace: Trace, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
     """Return frames of nested layers, with op types in the innermost ones."""
-    found = _Builder()
+    builder = _Builder()
     layer, _ = event_layers(trace)
     distinct, of_event = np.unique(np.asarray(layer.indices)[rows], return_inverse=True)
     innermost = []
@@ -115,18 +115,18 @@ def _by_layer(trace: Trace, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
         at = 0
         for part in (path or NO_LAYER).split("/", _MOST_PARTS - 1):
             # Op types and layers may have the same name.
-            at = found.frame(at, (part,), part)
+            at = builder.frame(at, (part,), part)
         innermost.append(at)
     label, texts = _labels(trace.events, rows)
-    frame = found.frames(np.array(innermost, np.int64)[of_event], label, texts) if len(rows) else rows
-    return found.tree(), frame
+    frame = builder.frames(np.array(innermost, np.int64)[of_event], label, texts) if len(rows) else rows
+    return builder.tree(), frame
 
 
 class _Walk:
     """Maps stacks to frames of the user's code."""
 
-    def __init__(self, table: StackTable | None, found: _Builder) -> None:
-        self._found = found
+    def __init__(self, table: StackTable | None, builder: _Builder) -> None:
+        self._found = builder
         self._innermost = {-1: 0}
         self._caller: list[int] = []
         self._line: list[int] = []
@@ -158,7 +158,7 @@ class _Walk:
 
 def _by_thread(events: pd.DataFrame, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
     """Return frames of lanes and their nested events."""
-    found = _Builder()
+    builder = _Builder()
     columns = ["task", "device", "lane"]
     lane = events.groupby(columns, observed=True, dropna=False, sort=False).ngroup().to_numpy(np.int64)
     shown = np.flatnonzero(np.isin(lane, distinct_numbers(lane[rows])))
@@ -166,7 +166,7 @@ def _by_thread(events: pd.DataFrame, rows: np.ndarray) -> tuple[Tree, np.ndarray
     top = np.zeros(int(lane.max(initial=0)) + 1, np.int64)
     lanes = events[columns].iloc[shown[first]].astype(object).fillna("")
     for at, *where in zip(numbers.tolist(), *(lanes[name] for name in columns), strict=True):
-        top[at] = found.frame(0, at, lane_label(*where) or NO_NAME)
+        top[at] = builder.frame(0, at, lane_label(*where) or NO_NAME)
     outer = parents(events)
     label, texts = np.zeros(len(events), np.int64), [""]
     label[shown], texts = _labels(events, shown)
@@ -178,14 +178,14 @@ def _by_thread(events: pd.DataFrame, rows: np.ndarray) -> tuple[Tree, np.ndarray
             break
         now, todo = todo[ready], todo[~ready]
         within = np.where(outer[now] < 0, top[lane[now]], frame[outer[now]])
-        frame[now] = found.frames(within, label[now], texts)
+        frame[now] = builder.frames(within, label[now], texts)
     # Each round doubles how far up each event refers.
     above = np.where(frame >= 0, np.arange(len(frame)), outer)
     while len(todo):
         above = above[above]
         frame[todo] = frame[above[todo]]
         todo = todo[frame[todo] < 0]
-    return found.tree(), frame[rows]
+    return builder.tree(), frame[rows]
 
 
 def _labels(events: pd.DataFrame, rows: np.ndarray) -> tuple[np.ndarray, list[str]]:

@@ -117,12 +117,12 @@ def layers(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
         "launches": on_device & ~is_kind(trace.events, "collective")[rows],
         "output_bytes": _output_bytes(trace)[rows],
     }
-    found = keys % (len(PHASES) + 1) - 1
+    phases = keys % (len(PHASES) + 1) - 1
     table = pd.DataFrame(
         {
             "layer": pd.array([names[one] for one in keys // (len(PHASES) + 1)], dtype=event_table.TEXT),
             "phase": pd.Categorical.from_codes(
-                found.astype(np.int8), dtype=pd.CategoricalDtype(list(PHASES))
+                phases.astype(np.int8), dtype=pd.CategoricalDtype(list(PHASES))
             ),
         }
     )
@@ -200,8 +200,8 @@ def _described(
         code, names = _codes(kind)[rows], [*kind.dictionary.to_pylist(), ""]
         kinds = np.array([names[one] for one in _agreed(code, code >= 0, group, groups).tolist()], object)
     if trace.nested is not None and PARAMETER_BYTES in trace.nested.column_names:
-        found = trace.nested[PARAMETER_BYTES].cast(pa.int64(), safe=False)
-        size = pc.fill_null(found, -1).to_numpy(zero_copy_only=False)[rows]
+        parameters = trace.nested[PARAMETER_BYTES].cast(pa.int64(), safe=False)
+        size = pc.fill_null(parameters, -1).to_numpy(zero_copy_only=False)[rows]
         agreed = _agreed(size, size >= 0, group, groups)
         size = pd.arrays.IntegerArray(agreed.clip(0), agreed < 0)
     return pd.array(kinds, dtype=event_table.TEXT), size

@@ -130,12 +130,12 @@ def median_steps(trace: Trace) -> pd.DataFrame:
     steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
     took = steps["duration_ns"].to_numpy(np.int64)
     kinds, names = pd.factorize(step_kinds(trace).to_numpy(object))
-    found = []
+    medians = []
     for kind in range(len(names)):
         rows = np.flatnonzero(kinds == kind)
         is_start = kind == 0 and not isinstance(trace, OtherSteps)
-        found.append(rows[(median_of if is_start else lower_median)(took[rows])])
-    return steps.iloc[found].set_index(pd.Index(names, name="kind", dtype=object))
+        medians.append(rows[(median_of if is_start else lower_median)(took[rows])])
+    return steps.iloc[medians].set_index(pd.Index(names, name="kind", dtype=object))
 
 
 @validate_input
@@ -271,10 +271,10 @@ def _step_rows(table: pd.DataFrame, trace: Trace) -> np.ndarray:
 
 
 def _add_work(table: pd.DataFrame, trace: Trace, kinds: np.ndarray) -> None:
-    found = device_work(trace.events, _step_rows(table, trace), len(table) + 1)
-    work = np.zeros(len(table), np.int64) if found is None else found[:-1]
+    measured = device_work(trace.events, _step_rows(table, trace), len(table) + 1)
+    work = np.zeros(len(table), np.int64) if measured is None else measured[:-1]
     middle = np.array([int(median_low(work[kinds == kind])) for kind in range(kinds.max() + 1)])[kinds]
-    unknown = np.full(len(table), found is None)
+    unknown = np.full(len(table), measured is None)
     ratio = _ratio(work, middle)
     table["work_ns"] = pd.arrays.IntegerArray(work, unknown)
     table["work_ratio"] = np.where(unknown, np.nan, ratio)
@@ -363,6 +363,6 @@ def _most(more: np.ndarray, table: pd.DataFrame) -> tuple[np.ndarray, np.ndarray
     """Return the column of each step that differs most in the direction of its excess, and the difference."""
     direction = np.where(table["excess_ns"].to_numpy() < 0, -1, 1)
     column = (more * direction[:, None]).argmax(axis=1)
-    found = more[np.arange(len(more)), column]
+    largest = more[np.arange(len(more)), column]
     # If all differ in the other direction, nothing explains the excess.
-    return column, np.where(found * direction > 0, found, 0)
+    return column, np.where(largest * direction > 0, largest, 0)

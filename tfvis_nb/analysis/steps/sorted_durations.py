@@ -32,8 +32,8 @@ class SortedDurations:
     def percentile(self, percent: int) -> np.ndarray:
         """Return the nearest-rank percentile of each group: 0 is the shortest duration, 100 the longest."""
         rank = np.maximum(-(-self.counts * percent // 100), 1)
-        found: np.ndarray = self.sorted[self.starts + rank - 1]
-        return found
+        values: np.ndarray = self.sorted[self.starts + rank - 1]
+        return values
 
     def sums(self, amount: np.ndarray) -> np.ndarray:
         """Return the sum of an amount of each event by group."""

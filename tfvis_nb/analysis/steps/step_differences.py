@@ -63,24 +63,24 @@ def add_differences(
     """
     table.attrs["step_time"] = step_time(*sides)
     table.attrs["loop_time"] = loop_time(*sides)
-    found = Differences(*np.full((len(Differences._fields), len(table)), np.nan))
+    result = Differences(*np.full((len(Differences._fields), len(table)), np.nan))
     if all(side.repeats for side in sides):
         cells = [_in_order(side, part) for side, part in zip(sides, times, strict=True)]
-        _fill(found, sides, cells, unknown)
+        _fill(result, sides, cells, unknown)
     else:
         unlike = any(side.are_unlike for side in sides)
         table.attrs["no_interval"] = Text("steps_unlike" if unlike else "one_step_to_compare")
-    ratio = ratio_of(pd.Series(found.b), pd.Series(found.a))
-    p_value = false_discovery_rates(found.p_value)
+    ratio = ratio_of(pd.Series(result.b), pd.Series(result.a))
+    p_value = false_discovery_rates(result.p_value)
     values = (
-        found.a,
-        found.b,
-        found.b - found.a,
-        found.low,
-        found.high,
+        result.a,
+        result.b,
+        result.b - result.a,
+        result.low,
+        result.high,
         ratio,
-        found.ratio_low,
-        found.ratio_high,
+        result.ratio_low,
+        result.ratio_high,
     )
     for name, value in zip(COLUMNS, values, strict=False):
         table[name] = value
@@ -90,10 +90,10 @@ def add_differences(
 
 def step_time(a: ComparedSteps, b: ComparedSteps) -> Difference:
     """Return the difference of the steps' durations."""
-    found = difference(a.durations(), b.durations(), spread=known_spread((a.trace, b.trace)))
+    result = difference(a.durations(), b.durations(), spread=known_spread((a.trace, b.trace)))
     # A first step that is set apart may be one of the five that do not overlap.
     whole = are_separated(a.all_durations()[None], b.all_durations()[None])
-    return found if found.shown else found._replace(shown=bool(whole[0]))
+    return result if result.shown else result._replace(shown=bool(whole[0]))
 
 
 def loop_time(a: ComparedSteps, b: ComparedSteps) -> Difference:
@@ -125,7 +125,7 @@ def _in_order(side: ComparedSteps, times: StepTimes) -> StepTimes:
 
 
 def _fill(
-    found: Differences, sides: Sequence[ComparedSteps], cells: Sequence[StepTimes], unknown: np.ndarray
+    result: Differences, sides: Sequence[ComparedSteps], cells: Sequence[StepTimes], unknown: np.ndarray
 ) -> None:
     counts = [[len(steps) for steps in side.recordings] for side in sides]
     often = np.zeros(len(unknown), bool)
@@ -145,7 +145,7 @@ def _fill(
             matrices.append(np.split(sums.reshape(len(chunk), sum(count)), np.cumsum(count)[:-1], axis=1))
         values = differences(*matrices)
         never = (values.a == 0) & (values.b == 0)
-        for column, of_chunk in zip(found, values, strict=True):
+        for column, of_chunk in zip(result, values, strict=True):
             column[chunk] = np.where(never, np.nan, of_chunk)
 
 

@@ -82,16 +82,16 @@ def tracing_cost(trace: Trace) -> TracingCost | None:
     traced, untraced = duration[is_traced], duration[~is_traced]
     if not len(traced) or not len(untraced):
         return None
-    found = difference(untraced, traced)
-    if not math.isfinite(found.ratio) or found.ratio <= 0:
+    result = difference(untraced, traced)
+    if not math.isfinite(result.ratio) or result.ratio <= 0:
         return None
     runs = known["runs"].fillna(1).to_numpy(np.int64)
     return TracingCost(
         traced_ns=round(typical(traced)),
         untraced_ns=round(typical(untraced)),
-        ratio=found.ratio,
-        low=found.low if found.low > 0 else math.nan,
-        high=found.high,
+        ratio=result.ratio,
+        low=result.low if result.low > 0 else math.nan,
+        high=result.high,
         traced_steps=int(runs[is_traced].sum()),
         untraced_steps=int(runs[~is_traced].sum()),
     )

@@ -22,7 +22,7 @@ class Tree(NamedTuple):
         """Make the tree of the scopes in names; also return the index of each name."""
         row_of: dict[tuple[int, str], int] = {}
         part, parent, depth = [""], [0], [0]
-        found = np.zeros(len(names), np.int64)
+        nodes = np.zeros(len(names), np.int64)
         for number, text in enumerate(names):
             row = 0
             # A name may be anything, even ten thousand slashes.
@@ -33,15 +33,15 @@ class Tree(NamedTuple):
                     parent.append(row)
                     depth.append(depth[row] + 1)
                 row = below
-            found[number] = row
-        return cls(part, np.array(parent, np.int64), np.array(depth, np.int64)), found
+            nodes[number] = row
+        return cls(part, np.array(parent, np.int64), np.array(depth, np.int64)), nodes
 
     def names(self) -> list[str]:
         """Return the whole name of each scope."""
-        found = [""]
+        names = [""]
         for part, above in zip(self.part[1:], self.parent[1:].tolist(), strict=True):
-            found.append(f"{found[above]}/{part}" if above else part)
-        return found
+            names.append(f"{names[above]}/{part}" if above else part)
+        return names
 
     def added_up(self, amounts: np.ndarray) -> np.ndarray:
         """Add the amounts of nested scopes to each scope."""

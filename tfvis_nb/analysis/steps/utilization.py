@@ -85,9 +85,9 @@ def utilization(trace: Trace) -> pd.DataFrame:
     >>> table = events.build({"start_ns": [0, 20, 30], "duration_ns": [100, 30, 30],
     ...                       "kind": ["op", "kernel", "memcpy"], "scheduled_ns": [0, 10, 30],
     ...                       "device": ["CPU:0", "GPU:0", "GPU:0"]})
-    >>> found = utilization(Trace(table)).set_index("device")
+    >>> result = utilization(Trace(table)).set_index("device")
     >>> columns = ["busy_ns", "idle_ns", "parallelism", "queueing_ns", "hta_kernel_ns"]
-    >>> found.loc["GPU:0", columns].map(float).tolist()
+    >>> result.loc["GPU:0", columns].map(float).tolist()
     [40.0, 60.0, 1.5, 10.0, 40.0]
     """
     here = step_devices(trace)
@@ -185,8 +185,8 @@ def _one_of(activity: np.ndarray, names: tuple[str, ...]) -> np.ndarray:
 
 
 def _union(here: StepDevices, chosen: np.ndarray, row_count: int) -> np.ndarray:
-    found = union(here.device_row[chosen], here.start[chosen], here.end[chosen])
-    return lengths(found, row_count, 2)[:, 1]
+    merged = union(here.device_row[chosen], here.start[chosen], here.end[chosen])
+    return lengths(merged, row_count, 2)[:, 1]
 
 
 def _sum(device_row: np.ndarray, value: np.ndarray, row_count: int) -> np.ndarray:

@@ -23,20 +23,20 @@ def buffer_fill(trace: Trace) -> pd.DataFrame:
     >>> buffer_fill(Trace(table))[["series", "time_ns", "value"]].values.tolist()
     [['Root::Prefetch', 0, 2.0], ['Root::Prefetch', 9, 0.0]]
     """
-    found = stage_calls(trace)
-    found = found[found["buffered"].notna()]
-    if found.empty:
+    calls = stage_calls(trace)
+    calls = calls[calls["buffered"].notna()]
+    if calls.empty:
         return counters.EMPTY
-    datasets = found.groupby(["task", "device", "stage"], dropna=False)["dataset"].transform("nunique")
-    several = found["stage"] + " " + found["dataset"]
+    datasets = calls.groupby(["task", "device", "stage"], dropna=False)["dataset"].transform("nunique")
+    several = calls["stage"] + " " + calls["dataset"]
     return counters.build(
         {
-            "task": found["task"],
-            "device": found["device"],
-            "counter": [COUNTER] * len(found),
-            "series": found["stage"].where(datasets <= 1, several),
-            "unit": ["elements"] * len(found),
-            "time_ns": found["start_ns"],
-            "value": found["buffered"],
+            "task": calls["task"],
+            "device": calls["device"],
+            "counter": [COUNTER] * len(calls),
+            "series": calls["stage"].where(datasets <= 1, several),
+            "unit": ["elements"] * len(calls),
+            "time_ns": calls["start_ns"],
+            "value": calls["buffered"],
         }
     )

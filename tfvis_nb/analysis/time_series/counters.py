@@ -53,12 +53,12 @@ def counters(trace: Trace) -> pd.DataFrame:
     >>> from tfvis_nb import read_trace
     >>> bar = b'{"ph": "X", "name": "work", "ts": 5, "dur": 9}'
     >>> value = b'{"ph": "C", "name": "queue", "ts": 5, "args": {"size": 3}}'
-    >>> found = counters(read_trace(b"[" + bar + b"," + value + b"]"))
-    >>> found[["counter", "series", "time_ns", "value"]].values.tolist()
+    >>> result = counters(read_trace(b"[" + bar + b"," + value + b"]"))
+    >>> result[["counter", "series", "time_ns", "value"]].values.tolist()
     [['queue', 'size', 5000, 3.0]]
     """
-    found = counter_table.joined([trace.recorded_counters, buffer_fill(trace)])
-    return found if len(found) else cannot_say(counter_table.COLUMNS, Text("no_counters"))
+    table = counter_table.joined([trace.recorded_counters, buffer_fill(trace)])
+    return table if len(table) else cannot_say(counter_table.COLUMNS, Text("no_counters"))
 
 
 @validate_input
@@ -116,9 +116,9 @@ def counter_statistics(trace: Trace, time_range: TimeRange | None = None) -> pd.
     scale[scale == 0] = 1
     share = value / np.repeat(scale, changes) * lasts / np.repeat(np.maximum(known, 1), changes)
     mean = np.where(known > 0, np.add.reduceat(share, first) * scale, value[first])
-    found = part[list(counter_table.SERIES)].take(first).reset_index(drop=True)
+    series = part[list(counter_table.SERIES)].take(first).reset_index(drop=True)
     # Rounding must not take the mean beyond the values.
-    return found.assign(changes=changes, least=least, mean=np.clip(mean, least, most), most=most)
+    return series.assign(changes=changes, least=least, mean=np.clip(mean, least, most), most=most)
 
 
 def _whole(trace: Trace) -> tuple[int, int]:

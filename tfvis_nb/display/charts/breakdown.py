@@ -48,10 +48,10 @@ def breakdown_chart(trace: Trace) -> figure:
 
 def _parts(whole: pd.DataFrame, unit: Unit) -> dict[str, np.ndarray]:
     """Return the time of each part that occurs."""
-    found = {
+    values_of_parts = {
         part.removesuffix("_ns"): whole[part].to_numpy(np.float64, na_value=0.0) / unit.size for part in PARTS
     }
-    return {name: values for name, values in found.items() if values.any()}
+    return {name: values for name, values in values_of_parts.items() if values.any()}
 
 
 def _spans(trace: Trace, steps: pd.Series) -> dict[str, list[float]]:

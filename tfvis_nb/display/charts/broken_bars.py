@@ -45,13 +45,13 @@ class BrokenBars(NamedTuple):
         """
         whole = np.where(self.lengths > 0, self.lengths, 1)
         scale = np.minimum(self.lengths, self.limit) / whole
-        found = {}
+        ends = {}
         reached = np.zeros(len(self.lengths))
         for name, values in parts.items():
             start, reached = reached, reached + values * scale
-            found[f"{name}_from"] = np.clip(start[self.rows], self.low, self.high)
-            found[f"{name}_to"] = np.clip(reached[self.rows], self.low, self.high)
-        return found
+            ends[f"{name}_from"] = np.clip(start[self.rows], self.low, self.high)
+            ends[f"{name}_to"] = np.clip(reached[self.rows], self.low, self.high)
+        return ends
 
     def mark(self, made: figure, places: np.ndarray, unit: Unit, *, lying: bool = False) -> None:
         """Label each cut bar with its length at its end, with room for it; `places` are positions of bars."""

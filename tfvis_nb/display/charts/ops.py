@@ -29,14 +29,14 @@ def top_ops_chart(trace: Trace) -> figure:
     """
     from bokeh.models import ColumnDataSource, HoverTool
 
-    found = op_statistics(trace, by="op")
-    found = found[(found["side"] != "repeated") & (found["self_ns"].fillna(0) > 0)]
+    statistics = op_statistics(trace, by="op")
+    statistics = statistics[(statistics["side"] != "repeated") & (statistics["self_ns"].fillna(0) > 0)]
     # Simultaneously received tensors all count, so their sum exceeds the step many times.
-    local = found[found["side"] != "network"]
-    found = found if local.empty else local
+    local = statistics[statistics["side"] != "network"]
+    statistics = statistics if local.empty else local
     # In the order of the op types table.
-    found = found.sort_values("self_ns", ascending=False, kind="stable")
-    table, rest = found.head(MAX_BARS), found.iloc[MAX_BARS:]
+    statistics = statistics.sort_values("self_ns", ascending=False, kind="stable")
+    table, rest = statistics.head(MAX_BARS), statistics.iloc[MAX_BARS:]
     names = table["op"].astype(str).tolist()
     what = [ACTIVITIES[number] for number in activity(trace)[table["longest"].to_numpy()]]
     # An op and its kernels are labelled separately.

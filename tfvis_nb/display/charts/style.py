@@ -81,7 +81,7 @@ def fitting(units: Sequence[Unit], highest: float) -> Unit:
 def unlike(names: Sequence[str]) -> list[str]:
     """Number repeated names, because an axis can have each name only once."""
     taken: dict[str, int] = {}
-    found: list[str] = []
+    distinct: list[str] = []
     for name in names:
         number = taken.get(name, 1)
         one = name
@@ -90,8 +90,8 @@ def unlike(names: Sequence[str]) -> list[str]:
             one = f"{name} ({number})"
         taken[name] = number
         taken.setdefault(one, 1)
-        found.append(one)
-    return found
+        distinct.append(one)
+    return distinct
 
 
 def plot(title: str, *, height: int = 240, from_0: str = "", **options: Any) -> figure:

@@ -58,10 +58,10 @@ class PanelsWidget(ComputedTabs):
         # One at a time, because each takes a processor.
         with self._predicting:
             if kind == "what_if":
-                found = outcome(self._trace, change)
+                answer = outcome(self._trace, change)
             else:
                 predicted = changed(self._trace, change)
-                found = {}
+                answer = {}
                 if self._opens is not None and not self._closing.is_set():
                     self._opens(predicted)
-        self.send({"kind": kind, "id": content.get("id"), "answer": found})
+        self.send({"kind": kind, "id": content.get("id"), "answer": answer})

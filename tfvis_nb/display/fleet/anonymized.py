@@ -33,7 +33,7 @@ def shared_fleet(cells: Cells, ops: pd.DataFrame, timelines: Iterable[Shown], si
     """
     names = Names()
     # Traces first: they know which names are kernels', in which more words are public.
-    found = [(cell, anonymized([trace], names)[0]) for cell, trace, _ in timelines]
+    traces = [(cell, anonymized([trace], names)[0]) for cell, trace, _ in timelines]
     steps = cells.grid.table
     others = {
         column: {name: names.replaced(name, role) for name in ordered(steps, column)[0]}
@@ -46,7 +46,7 @@ def shared_fleet(cells: Cells, ops: pd.DataFrame, timelines: Iterable[Shown], si
         run=ops["run"].map(others["run"]), op=[names.replaced(op, "op") for op in ops["op"].astype(str)]
     )
     shown = []
-    for cell, trace in found:
+    for cell, trace in traces:
         task, column = divmod(cell, len(cells.grid.steps))
         run, step = cells.step(column)
         place = others["run"][run], step, others["task"][cells.grid.tasks[task]]

@@ -155,8 +155,8 @@ def label(metric: str) -> str:
     return activity_label(_LABELS.get(metric, metric))
 
 
-def _names(found: Sequence[Metric]) -> str:
-    return ", ".join(metric.name for metric in found)
+def _names(listed: Sequence[Metric]) -> str:
+    return ", ".join(metric.name for metric in listed)
 
 
 def _unit(metric: str) -> str:

@@ -39,8 +39,8 @@ _FORMATS: Mapping[str, Callable[[Any], str]] = {
 def outlier_blocks(cells: Cells) -> list[dict[str, Any]]:
     """Return the table of steps, the longest first."""
     steps = cells.grid.table
-    found = outliers.fleet_outliers(steps)
-    has_devices = bool(found["work_ratio"].notna().any())
+    table_of_steps = outliers.fleet_outliers(steps)
+    has_devices = bool(table_of_steps["work_ratio"].notna().any())
     columns = [
         key("step", "Step", "step"),
         *([_RUN] if len(cells.runs) > 1 else []),
@@ -55,7 +55,7 @@ def outlier_blocks(cells: Cells) -> list[dict[str, Any]]:
         ),
         *figures(outliers.FIGURES, *([("work_ratio", "Kernels vs. median", "ratio")] if has_devices else [])),
     ]
-    rows = found.head(MOST_ROWS)
+    rows = table_of_steps.head(MOST_ROWS)
     places = zip(rows["run"], rows["step"], rows["task"], strict=True)
     zoom = [_zoom(cells.number(run, step, cells.task(run, step, task))) for run, step, task in places]
     rows = rows.assign(
@@ -63,9 +63,9 @@ def outlier_blocks(cells: Cells) -> list[dict[str, Any]]:
         activity=[_PAUSE if name == "idle" else activity_label(name) for name in rows["activity"]],
         activity_ns=rows["activity_ns"].round(),
     )
-    slow = int(found["slow"].sum()) if len(found) else 0
+    slow = int(table_of_steps["slow"].sum()) if len(table_of_steps) else 0
     median = "median of their run" if len(cells.runs) > 1 else "median"
-    share = f"{slow:,} of {len(found):,} steps took {SLOW_STEP_RATIO} times the {median}"
+    share = f"{slow:,} of {len(table_of_steps):,} steps took {SLOW_STEP_RATIO} times the {median}"
     definition = (
         f"{share} or more. A row opens the timeline of the task that held up the step, or took longest."
     )
@@ -77,8 +77,8 @@ def outlier_blocks(cells: Cells) -> list[dict[str, Any]]:
             columns,
             definition=definition,
             zoom=zoom,
-            reason=why_not(found),
-            row_count=len(found),
+            reason=why_not(table_of_steps),
+            row_count=len(table_of_steps),
             order="slowest",
         )
     ]
@@ -86,7 +86,7 @@ def outlier_blocks(cells: Cells) -> list[dict[str, Any]]:
 
 def straggler_blocks(cells: Cells) -> list[dict[str, Any]]:
     """Return the table of tasks, those that others wait for most first."""
-    found = stragglers.fleet_stragglers(cells.grid.table)
+    late = stragglers.fleet_stragglers(cells.grid.table)
     columns = [
         key("task", "Task"),
         *([_RUN] if len(cells.runs) > 1 else []),
@@ -106,15 +106,15 @@ def straggler_blocks(cells: Cells) -> list[dict[str, Any]]:
             ("lateness_max_ns", "Largest lag", "ns"),
         ),
     ]
-    rows = found.assign(
-        difference=_differences(found, found["straggler"] | (found["p_value"] < LEVEL)),
-        lateness_mean_ns=found["lateness_mean_ns"].round(),
-        task=[shown_task(task) for task in found["task"]],
+    rows = late.assign(
+        difference=_differences(late, late["straggler"] | (late["p_value"] < LEVEL)),
+        lateness_mean_ns=late["lateness_mean_ns"].round(),
+        task=[shown_task(task) for task in late["task"]],
     )
     own = own_times(cells.grid)
     runs = np.array(cells.grid.runs, object)
     zoom = []
-    for run, task in _pairs(found.head(MOST_ROWS), "run", "task"):
+    for run, task in _pairs(late.head(MOST_ROWS), "run", "task"):
         row = cells.grid.tasks.index(task)
         longest = np.nanargmax(np.where(runs == run, own[row], np.nan))
         zoom.append(_zoom(row * own.shape[1] + int(longest)))
@@ -126,10 +126,10 @@ def straggler_blocks(cells: Cells) -> list[dict[str, Any]]:
             columns,
             definition=definition,
             zoom=zoom,
-            reason=why_not(found),
+            reason=why_not(late),
         )
     ]
-    compared = {*found["run"]}
+    compared = {*late["run"]}
     if compared and (left_out := [run for run in cells.runs if run not in compared]):
         why = f"{str(Text('one_task')).capitalize()}."
         blocks.append(table("Runs not compared", pd.DataFrame({"run": left_out}), [_RUN], definition=why))
@@ -214,7 +214,7 @@ def _drift(cells: Cells, by: drift.By) -> pd.DataFrame:
 def op_blocks(cells: Cells, ops: pd.DataFrame, since: Since) -> list[dict[str, Any]]:
     """Return the table of ops since a step compared with before it."""
     run, step = since
-    found = slower_ops.slower_ops(ops, since)
+    ops_table = slower_ops.slower_ops(ops, since)
     columns = [
         key("op", "Op", "name"),
         TableColumn("kind", "Kind", "text", "Kind of its events."),
@@ -226,18 +226,18 @@ def op_blocks(cells: Cells, ops: pd.DataFrame, since: Since) -> list[dict[str, A
         ),
         _difference_column(),
     ]
-    whole = {name: found[name].round() for name in ("difference_ns", "before_ns", "since_ns")}
+    whole = {name: ops_table[name].round() for name in ("difference_ns", "before_ns", "since_ns")}
     name = f"step {step} of {run}" if len(cells.runs) > 1 else f"step {step}"
-    counts = found.attrs.get("steps")
+    counts = ops_table.attrs.get("steps")
     sides = f" {counts[1]:,} steps since then, {counts[0]:,} before." if counts else ""
     block = table(
         f"Ops since {name}",
-        found.assign(difference=_differences(found), **whole),
+        ops_table.assign(difference=_differences(ops_table), **whole),
         columns,
         definition=f"Self time per step and task since {name}, compared with the steps before.{sides}",
-        reason=why_not(found),
+        reason=why_not(ops_table),
         whys=_NO_DIFFERENCE,
-        row_count=len(found),
+        row_count=len(ops_table),
         order="most changed",
     )
     return [block]
@@ -263,15 +263,17 @@ def _difference_column() -> TableColumn:
 
 
 def _differences(
-    found: pd.DataFrame, shown: pd.Series | None = None, units: Sequence[str] | None = None
+    changes: pd.DataFrame, shown: pd.Series | None = None, units: Sequence[str] | None = None
 ) -> list[str]:
     """Format the ratio of each row with its interval; empty if unknown."""
-    columns = [found[name].to_numpy(np.float64) for name in ("ratio", "low_ratio", "high_ratio")]
-    known = found["shown"] if shown is None else shown
+    columns = [changes[name].to_numpy(np.float64) for name in ("ratio", "low_ratio", "high_ratio")]
+    known = changes["shown"] if shown is None else shown
     is_shown = known.astype("boolean").fillna(value=False).to_numpy(bool)
     return [
         "" if np.isnan(low) else str(difference_text(ratio, low, high, shown=bool(one), unit=unit))
-        for ratio, low, high, one, unit in zip(*columns, is_shown, units or ["ns"] * len(found), strict=True)
+        for ratio, low, high, one, unit in zip(
+            *columns, is_shown, units or ["ns"] * len(changes), strict=True
+        )
     ]
 
 
@@ -281,8 +283,8 @@ def _times(periods: pd.Series) -> list[str]:
     return [text.removesuffix(" 00:00:00") for text in texts]
 
 
-def _pairs(found: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:
-    return list(found[list(names)].itertuples(index=False, name=None))
+def _pairs(table_of_runs: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:
+    return list(table_of_runs[list(names)].itertuples(index=False, name=None))
 
 
 def _zoom(number: int) -> dict[str, Any]:

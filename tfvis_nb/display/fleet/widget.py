@@ -210,8 +210,8 @@ class Fleet(HtmlExport, ComposedWidget):
 
     def _longest(self, most: int) -> Iterator[tuple[int, Trace, str]]:
         """Yield the cells of the longest steps, each with its trace and the title of its timeline."""
-        found = fleet_outliers(self._cells.grid.table).head(most)
-        for run, step, held_up_by in zip(found["run"], found["step"], found["task"], strict=True):
+        longest = fleet_outliers(self._cells.grid.table).head(most)
+        for run, step, held_up_by in zip(longest["run"], longest["step"], longest["task"], strict=True):
             task = self._cells.task(run, step, held_up_by)
             title = self._cells.title(run, step, task)
             try:

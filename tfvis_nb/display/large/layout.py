@@ -100,8 +100,8 @@ class Layout:
         """Index in `files` and `lines` of each event's own frame, by event id; the last index means none."""
         stacks = self.trace.stacks
         own = np.zeros(0, np.int32) if stacks is None else stacks.own_frame()
-        found: np.ndarray = np.append(own, -1)[event_stacks(self.trace)]
-        return found
+        frames: np.ndarray = np.append(own, -1)[event_stacks(self.trace)]
+        return frames
 
     @cached_property
     def files(self) -> list[str]:

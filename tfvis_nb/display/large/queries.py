@@ -70,10 +70,10 @@ class LargeTraceQueries:
         if kind == "events":
             return self._events(question)
         if kind == "search":
-            found = self._search(str(question["text"]), question.get("step"))
-            ids = found.events.astype("u4").tobytes()
-            matches = matching_entries(self.outline, found.hits).tobytes()
-            known = {"count": len(found.events), **longest_found(self._layout, found)}
+            matches_of_text = self._search(str(question["text"]), question.get("step"))
+            ids = matches_of_text.events.astype("u4").tobytes()
+            matches = matching_entries(self.outline, matches_of_text.hits).tobytes()
+            known = {"count": len(matches_of_text.events), **longest_found(self._layout, matches_of_text)}
             return known, [ids, matches]
         if kind == "memory":
             return {}, [memory_bytes(self._layout.trace)]
@@ -113,11 +113,11 @@ class LargeTraceQueries:
         last = self._found
         if last is not None and last[0] == (text, step):
             return last[1]
-        found = find(self._layout, text, step)
+        matches = find(self._layout, text, step)
         # A single assignment, so that a concurrent reader gets either the old or the new answer, each
         # complete.
-        self._found = ((text, step), found)
-        return found
+        self._found = ((text, step), matches)
+        return matches
 
     def _events(self, question: Mapping[str, Any]) -> Answer:
         """Answer with all facts about events, and for a single one about those up to `hops` edges away."""

@@ -90,7 +90,7 @@ def parse_query(text: str) -> list[Clause]:
     ``line:12`` or ``line:12-20``. ``a|b`` means either, ``-word`` means without. A filter without a text,
     ``op:``, is still being typed and has no effect.
     """
-    spaced = _SPACED.sub(lambda found: "".join(filter(None, found.groups())) or found[0], text.lower())
+    spaced = _SPACED.sub(lambda match: "".join(filter(None, match.groups())) or match[0], text.lower())
     clauses = [_clause(word) for word in _WORD.findall(spaced)]
     return [clause for clause in clauses if clause.terms]
 
@@ -117,10 +117,10 @@ def _term(field: str, text: str) -> Term | None:
     if field in TEXT_FIELDS:
         return Text(field, plain)
     if field in ("step", "line"):
-        found = _RANGE.fullmatch(plain)
-        if found is None:
+        match = _RANGE.fullmatch(plain)
+        if match is None:
             return Unread(f"{field}:{plain}")
-        return (Steps if field == "step" else Lines)(int(found[1]), int(found[2] or found[1]))
+        return (Steps if field == "step" else Lines)(int(match[1]), int(match[2] or match[1]))
     of = "bytes" if field == "bytes" else "duration"
     units = _BYTES if of == "bytes" else _NANOSECONDS
     bound = None if '"' in text else _BOUND.fullmatch(plain)

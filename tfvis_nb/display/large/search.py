@@ -39,10 +39,10 @@ def find(layout: Layout, text: str, step: int | None) -> SearchMatches:
     if step is not None:
         mask &= layout.trace.events["step"].to_numpy() == step
     for terms, negated in clauses:
-        found = np.zeros(len(mask), "?")
+        has_term = np.zeros(len(mask), "?")
         for term in terms:
-            found |= _holds(layout, term)
-        mask &= ~found if negated else found
+            has_term |= _holds(layout, term)
+        mask &= ~has_term if negated else has_term
     hits = np.zeros(len(mask) + 1, "i4")
     np.cumsum(mask[layout.event], out=hits[1:])
     events = np.flatnonzero(mask)
@@ -52,20 +52,20 @@ def find(layout: Layout, text: str, step: int | None) -> SearchMatches:
     return SearchMatches(events, ranks, hits)
 
 
-def longest_found(layout: Layout, found: SearchMatches) -> dict[str, Any]:
+def longest_found(layout: Layout, matches: SearchMatches) -> dict[str, Any]:
     """Return the ``total`` duration of the matches, and their union ``busy`` (ns).
 
     ``longest`` lists the best matches, the longest first. ``span`` is the first start and the last end (ns
     from the origin), None without matches.
     """
     start, duration = (
-        layout.trace.events[name].to_numpy()[found.events] for name in ("start_ns", "duration_ns")
+        layout.trace.events[name].to_numpy()[matches.events] for name in ("start_ns", "duration_ns")
     )
     end = np.maximum.accumulate(start + duration)
     # By start, so that a union only needs the latest end so far.
     fresh = np.minimum(duration[1:], end[1:] - end[:-1])
     busy = int(duration[:1].sum()) + int(fresh.sum())
-    places = np.lexsort((found.events, -duration, found.ranks))[:MOST_LISTED]
+    places = np.lexsort((matches.events, -duration, matches.ranks))[:MOST_LISTED]
     longest = [
         {
             "event": int(event),
@@ -74,7 +74,7 @@ def longest_found(layout: Layout, found: SearchMatches) -> dict[str, Any]:
             "lane": int(layout.lanes.of_event[event]),
             "duration": int(length),
         }
-        for event, length in zip(found.events[places], duration[places], strict=True)
+        for event, length in zip(matches.events[places], duration[places], strict=True)
     ]
     origin = layout.origin
     span = {"start": int(start[0]) - origin, "end": int(end[-1]) - origin} if len(end) else None
@@ -91,8 +91,8 @@ def _holds(layout: Layout, term: Term) -> np.ndarray:
         return (steps >= term.first) & (steps <= term.last)
     if isinstance(term, Lines):
         frame, line = layout.own_frame, layout.lines
-        found: np.ndarray = (line[frame] >= max(term.first, 1)) & (line[frame] <= term.last)
-        return found
+        mask: np.ndarray = (line[frame] >= max(term.first, 1)) & (line[frame] <= term.last)
+        return mask
     if isinstance(term, Bound):
         if term.of == "bytes":
             return within(events["bytes"].to_numpy("f8", na_value=np.nan), term)
@@ -108,27 +108,27 @@ def within(figures: np.ndarray, bound: Bound) -> np.ndarray:
 
 def _has_text(layout: Layout, field: str, text: str) -> np.ndarray:
     """Mark the events, by id, with `text` in a field."""
-    found = np.zeros(len(layout.event), "?")
+    mask = np.zeros(len(layout.event), "?")
     if field in ("any", "name"):
         lower = pc.utf8_lower(layout.names)
-        found |= _contains(lower, text)[layout.name]
+        mask |= _contains(lower, text)[layout.name]
     if field in ("any", "op"):
-        found |= _among(layout.ops, text)[layout.op]
+        mask |= _among(layout.ops, text)[layout.op]
     if field in ("any", "lane"):
-        found |= _among(_lane_texts(layout), text)[layout.lanes.of_event]
+        mask |= _among(_lane_texts(layout), text)[layout.lanes.of_event]
     if field == "kind":
-        found |= named(text)[layout.category]
+        mask |= named(text)[layout.category]
     if field == "file":
-        found |= _among(layout.files, text)[layout.own_frame]
+        mask |= _among(layout.files, text)[layout.own_frame]
     if field == "is" and text in "critical":
-        found |= path_events(layout.trace)
+        mask |= path_events(layout.trace)
     if field == "any":
         events = layout.trace.events
-        found |= _in_column(events["tensor"], text)
+        mask |= _in_column(events["tensor"], text)
         # Kernels are named after their ops; their own names are in their labels.
         kernel = np.flatnonzero(np.isin(layout.category, KERNELS))
-        found[kernel] |= _in_column(events["detail"].iloc[kernel], text, kernel_names)
-    return found
+        mask[kernel] |= _in_column(events["detail"].iloc[kernel], text, kernel_names)
+    return mask
 
 
 def kernel_names(labels: pa.Array) -> pa.Array:
@@ -149,8 +149,8 @@ def _in_column(
     distinct = texts.dictionary_encode()
     names = name(distinct.dictionary)
     numbers = distinct.indices.fill_null(0).to_numpy(zero_copy_only=False)
-    found: np.ndarray = _contains(pc.utf8_lower(names), text)[numbers] & ~column.isna().to_numpy()
-    return found
+    mask: np.ndarray = _contains(pc.utf8_lower(names), text)[numbers] & ~column.isna().to_numpy()
+    return mask
 
 
 def _contains(texts: pa.Array, text: str) -> np.ndarray:

@@ -36,12 +36,12 @@ def timeline_payload(session: SavedSession, trace: object) -> tuple[str, bytes, 
 
     ValueError if there is no such trace, it is damaged, or it is larger than a browser can hold.
     """
-    found = _stored(session, trace).read()
-    if len(found.events) > MOST_HELD:
+    trace_read = _stored(session, trace).read()
+    if len(trace_read.events) > MOST_HELD:
         call = f"tfvis_nb.show_timeline(tfvis_nb.open_session({str(session.path)!r}).read({trace}))"
-        raise ValueError(Text("trace_too_large_to_send", events=len(found.events), call=call))
-    shown = compress_gaps(found)
-    return found.title, drawn(shown, title=found.title), details(shown)
+        raise ValueError(Text("trace_too_large_to_send", events=len(trace_read.events), call=call))
+    shown = compress_gaps(trace_read)
+    return trace_read.title, drawn(shown, title=trace_read.title), details(shown)
 
 
 def stored_notes(session: SavedSession, trace: object) -> dict[str, Any]:
@@ -50,8 +50,8 @@ def stored_notes(session: SavedSession, trace: object) -> dict[str, Any]:
     rows, views = session.notes(number)
     drawn: list[Any] = []
     if rows:
-        found = _stored(session, number).read()
-        drawn = drawn_annotations(found, compress_gaps(found))
+        stored = _stored(session, number).read()
+        drawn = drawn_annotations(stored, compress_gaps(stored))
     try:
         check_named(views)
     except (TypeError, ValueError):  # damaged
@@ -67,9 +67,9 @@ def store_notes(session: SavedSession, trace: object, annotations: object, views
     check_named(views)
     rows = []
     if annotations:
-        found = _stored(session, number).read()
-        lanes = order_lanes(found.events, at_most=MOST_LANES)
-        rows = to_json(recorded_annotations(annotations, found, compress_gaps(found), lanes))
+        stored = _stored(session, number).read()
+        lanes = order_lanes(stored.events, at_most=MOST_LANES)
+        rows = to_json(recorded_annotations(annotations, stored, compress_gaps(stored), lanes))
     session.put_notes(number, (rows, views))
 
 
@@ -84,16 +84,16 @@ def export_trace(session: SavedSession, trace: object, form: object) -> tuple[st
             raise ValueError(Text("no_messages_to_write", path=stored.title))
         suffix, message = message_file(stored.message, f".{form}", is_profile=stored.is_profile)
         return stem + suffix, message
-    found = stored.read()
+    trace_read = stored.read()
     if form == "dashboard":
-        return f"{stem}-dashboard.html", html_dashboard(found).encode()
+        return f"{stem}-dashboard.html", html_dashboard(trace_read).encode()
     name = f"{stem}.{form}"
     if form == "html":
-        return name, html_page(found).encode()
+        return name, html_page(trace_read).encode()
     if form == "json":
-        return name, chrome_trace_text(found).encode()
+        return name, chrome_trace_text(trace_read).encode()
     with TemporaryFolder() as folder:
-        return name, found.to_parquet(folder.path / "trace.parquet").read_bytes()
+        return name, trace_read.to_parquet(folder.path / "trace.parquet").read_bytes()
 
 
 def export_session(session: SavedSession) -> tuple[str, bytes]:

@@ -134,8 +134,8 @@ class MonitorWidget(StoredWidget):
         answer_message(self, content, lambda: self._send_reply(kind, content))
 
     def _send_reply(self, kind: str, content: dict[str, Any]) -> None:
-        found, buffers = self._reply(kind, content)
-        self.send({"kind": kind, "id": content.get("id"), **found}, buffers=buffers)
+        reply, buffers = self._reply(kind, content)
+        self.send({"kind": kind, "id": content.get("id"), **reply}, buffers=buffers)
 
     def _reply(self, kind: str, content: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
         if kind == "watch":

@@ -90,10 +90,10 @@ class DatasetAnswers:
         if kind == "events":
             return self._facts.answer(question)
         if kind == "search":
-            found = self._search(str(question["text"]), question.get("step"))
-            known = {name: getattr(found, name) for name in ("count", "total", "busy", "longest", "span")}
-            matches = found.holds(self.places, self._outline["event"])
-            return known, [found.ids.astype("u4").tobytes(), matches.tobytes()]
+            result = self._search(str(question["text"]), question.get("step"))
+            known = {name: getattr(result, name) for name in ("count", "total", "busy", "longest", "span")}
+            matches = result.holds(self.places, self._outline["event"])
+            return known, [result.ids.astype("u4").tobytes(), matches.tobytes()]
         if kind == "statistics":
             ends = (float(question["start"]), float(question["end"]))
             steps = self._steps_of(question["step"])
@@ -117,11 +117,11 @@ class DatasetAnswers:
         last = self._found
         if last is not None and last[0] == (text, step):
             return last[1]
-        found = find(self.parts, self.places, text, self._steps_of(step))
+        result = find(self.parts, self.places, text, self._steps_of(step))
         # A single assignment, so that a concurrent reader gets either the old or the new answer, each
         # complete.
-        self._found = ((text, step), found)
-        return found
+        self._found = ((text, step), result)
+        return result
 
     def _window(self, question: Mapping[str, Any]) -> Answer:
         start, end = int(question["start"]), int(question["end"])
@@ -130,8 +130,8 @@ class DatasetAnswers:
         origin = self.places.origin
         bars, shift = self._bars.window(lanes, start + origin, end + origin, shift)
         text = str(question.get("text", ""))
-        found = self._search(text, question.get("step")) if text else None
-        lit = None if found is None else found.holds(self.places, bars["event"])
+        result = self._search(text, question.get("step")) if text else None
+        lit = None if result is None else result.holds(self.places, bars["event"])
         return {}, [self._packed(bars, {"start": start, "end": end, "bucket": 2**shift}, lit)]
 
     def _packed(self, bars: Bars, header: dict[str, Any], lit: np.ndarray | None) -> bytes:

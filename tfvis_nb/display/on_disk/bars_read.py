@@ -89,38 +89,40 @@ class DatasetBars:
     def _read(self, lanes: np.ndarray, start: int, end: int, shift: int) -> tuple[Bars, int]:
         def bars_of(number: int) -> list[Bars]:
             part = self.parts[number]
-            found: list[Bars] = []
+            parts_read: list[Bars] = []
             for kind, own in enumerate(self._own(number, lanes)):
                 if not len(own):
                     continue
                 level = part.finest(shift, kind)
                 if level is None:
-                    found += self._exact(part, own, start, end, device=kind > 0)
+                    parts_read += self._exact(part, own, start, end, device=kind > 0)
                 elif kind < 2:
-                    found += self._level(part, level, own, start, end)
+                    parts_read += self._level(part, level, own, start, end)
                 else:
-                    found += self._of_steps(part, level, own, start, end)
-            return [self._placed(number, bars) for bars in found]
+                    parts_read += self._of_steps(part, level, own, start, end)
+            return [self._placed(number, bars) for bars in parts_read]
 
         # Some threads read and unpack files while others process their data.
         with ThreadPoolExecutor(READERS) as pool:
-            bars = joined([each for found in pool.map(bars_of, range(len(self.parts))) for each in found])
+            bars = joined(
+                [each for parts_read in pool.map(bars_of, range(len(self.parts))) for each in parts_read]
+            )
         is_exact = bool((bars["count"] == 1).all())
         return at_most(bars, 0 if is_exact else shift, MOST_BARS)
 
     def _level(self, part: DatasetPart, level: int, lanes: np.ndarray, start: int, end: int) -> list[Bars]:
-        found = []
+        groups = []
         for group in part.level_groups(level, lanes, start, end).tolist():
             rows = part.bars(group)
             mask = (rows.columns["level"] == level) & np.isin(rows.columns["lane"], lanes)
-            found.append(rows.pick(mask & self._inside(rows.columns, start, end)))
-        return found
+            groups.append(rows.pick(mask & self._inside(rows.columns, start, end)))
+        return groups
 
     def _of_steps(self, part: DatasetPart, level: int, lanes: np.ndarray, start: int, end: int) -> list[Bars]:
         """Read the bars of the shown steps on devices, flattened to one row where they overlap."""
         further = len(part.devices)
-        found = self._level(part, level, lanes + further, start, end)
-        bars = {name: np.concatenate([each[name] for each in found]) for name in found[0]} if found else {}
+        groups = self._level(part, level, lanes + further, start, end)
+        bars = {name: np.concatenate([each[name] for each in groups]) for name in groups[0]} if groups else {}
         flat = []
         for lane in lanes.tolist() if bars else []:
             own = np.flatnonzero(bars["lane"] == lane + further)
@@ -137,14 +139,14 @@ class DatasetBars:
         first = len(part.lanes)
         of_device = [part.devices[lane - first]["members"] for lane in lanes.tolist()] if device else []
         members = np.unique(np.concatenate(of_device)) if device else lanes
-        found = []
+        groups = []
         for group in part.event_groups(start, end).tolist():
             rows = part.drawn(group)
             mask = np.isin(rows.columns["lane"], members) & self._inside(rows.columns, start, end)
-            found.append(rows.pick(mask))
-        if not found:
+            groups.append(rows.pick(mask))
+        if not groups:
             return []
-        bars = {name: np.concatenate([each[name] for each in found]) for name in found[0]}
+        bars = {name: np.concatenate([each[name] for each in groups]) for name in groups[0]}
         bars |= {
             "busy_ns": bars["duration_ns"],
             "begin_ns": bars["start_ns"],

@@ -75,27 +75,27 @@ class EventFacts:
 
     def own_numbers(self, events: np.ndarray) -> dict[int, tuple[int, int]]:
         """Return of each event, given in order, its part and its number in the source."""
-        found: dict[int, tuple[int, int]] = {}
+        numbers: dict[int, tuple[int, int]] = {}
         for number, group, at in self._groups(events):
             part = self._parts[number]
             own = part.table(group, ["event"])["event"].to_numpy()[at]
             first = int(self._places.first_event[number]) + part.first_of(group)
             for each, event in zip(at.tolist(), own.tolist(), strict=True):
-                found[first + each] = number, event
-        return found
+                numbers[first + each] = number, event
+        return numbers
 
     def _groups(self, events: np.ndarray) -> list[tuple[int, int, np.ndarray]]:
         """Assign events, in order, to the row groups of the parts."""
-        found = []
+        groups = []
         part = np.searchsorted(self._places.first_event, events, "right") - 1
         for number in np.unique(part).tolist():
             own = events[part == number] - self._places.first_event[number]
             group = np.array([self._parts[number].group_of(each) for each in own.tolist()])
-            found += [
+            groups += [
                 (number, each, own[group == each] - self._parts[number].first_of(each))
                 for each in np.unique(group).tolist()
             ]
-        return found
+        return groups
 
     def _around(self, asked: np.ndarray) -> tuple[LargeTraceQueries, np.ndarray]:
         """Return a trace with the requested events, and the number of each event in the timeline."""
@@ -112,9 +112,9 @@ class EventFacts:
         if last is not None and last[0] == (number, step):
             return last[1]
         own = np.flatnonzero(part.steps() == step) + self._places.first_event[number]
-        found = (_asked(self._read_step(part, step)), own)
-        self._last = ((number, step), found)
-        return found
+        around = (_asked(self._read_step(part, step)), own)
+        self._last = ((number, step), around)
+        return around
 
     def _numbers(self, events: np.ndarray) -> dict[str, Any]:
         """Renumber rows, lanes, names, steps and ops of events as in the whole timeline."""

@@ -85,11 +85,11 @@ class DatasetPart:
 
     def figures_of(self, steps: Collection[int]) -> np.ndarray:
         """Return the events of some steps in each lane, also of devices, and their busy time (ns)."""
-        found = np.zeros((len(self.lanes) + len(self.devices), 2), "i8")
+        sums = np.zeros((len(self.lanes) + len(self.devices), 2), "i8")
         for step in self.described["steps"]:
             for lane, *figures in step["lanes"] if step["step"] in steps else ():
-                found[lane] += figures
-        return found
+                sums[lane] += figures
+        return sums
 
     def level_groups(self, shift: int, lanes: np.ndarray, start: int, end: int) -> np.ndarray:
         """Return the row groups that may contain bars of a level, some lanes and a time range."""
@@ -116,22 +116,22 @@ class DatasetPart:
     def bars(self, group: int) -> Rows:
         """Return a row group of ``levels``."""
         key = (self._levels, group)
-        found = self._shared.cache.get(key)
-        if found is None:
+        rows = self._shared.cache.get(key)
+        if rows is None:
             table = self._read(self._levels, self._levels_meta, group, None, ["name", "op"])
             texts = ("name", "op")
             with naming_part(self._levels):
                 columns = {name: table[name].to_numpy() for name in table.column_names if name not in texts}
                 self._check_bounds(self._levels, group, columns)
-                found = self._rows(columns, table)
-            self._shared.cache.put(key, found)
-        return found
+                rows = self._rows(columns, table)
+            self._shared.cache.put(key, rows)
+        return rows
 
     def drawn(self, group: int) -> Rows:
         """Return a row group of ``events``, as bars of one event each."""
         key = (self.events, group)
-        found = self._shared.cache.get(key)
-        if found is None:
+        rows = self._shared.cache.get(key)
+        if rows is None:
             with naming_part(self.events):
                 table = self.table(group, list(dict.fromkeys([*_DRAWN, *self.categorised])))
                 start, wait = table["start_ns"].to_numpy(), table["waited_ns"].to_numpy()
@@ -147,9 +147,9 @@ class DatasetPart:
                     "wait_ns": wait if wait.any() else np.broadcast_to(np.int64(0), len(wait)),
                 }
                 self._check_bounds(self.events, group, columns)
-                found = self._rows(columns, table)
-            self._shared.cache.put(key, found)
-        return found
+                rows = self._rows(columns, table)
+            self._shared.cache.put(key, rows)
+        return rows
 
     @cached_property
     def categorised(self) -> list[str]:
@@ -182,17 +182,17 @@ class DatasetPart:
 
     def places_of(self, events: Collection[int]) -> dict[int, int]:
         """Return the number in this part of each event of the source that it has."""
-        found: dict[int, int] = {}
+        places: dict[int, int] = {}
         for group in range(self.event_group_count):
             own = self.table(group, ["event"])["event"].to_numpy()
             at = np.flatnonzero(np.isin(own, list(events)))
-            found |= zip(own[at].tolist(), (self.first_of(group) + at).tolist(), strict=True)
-        return found
+            places |= zip(own[at].tolist(), (self.first_of(group) + at).tolist(), strict=True)
+        return places
 
     def steps(self) -> np.ndarray:
         """Return the step of every event."""
-        found = [self.table(group, ["step"])["step"].to_numpy() for group in range(self.event_group_count)]
-        return np.concatenate(found)
+        groups = [self.table(group, ["step"])["step"].to_numpy() for group in range(self.event_group_count)]
+        return np.concatenate(groups)
 
     def table(self, group: int, columns: list[str]) -> pa.Table:
         """Return columns of a row group of ``events``."""
@@ -253,10 +253,10 @@ def _metadata(path: str) -> pq.FileMetaData:
 def _version(path: str) -> tuple[int, int, int]:
     """Return a value that differs for another file at a path, even one of the same size."""
     try:
-        found = os.stat(path)  # noqa: PTH116 - before each row group that is read
+        status = os.stat(path)  # noqa: PTH116 - before each row group that is read
     except FileNotFoundError:
         return 0, 0, 0
-    return found.st_ino, found.st_mtime_ns, found.st_size
+    return status.st_ino, status.st_mtime_ns, status.st_size
 
 
 def _bounds(
@@ -266,8 +266,8 @@ def _bounds(
     heads, *bounds = np.array(described[groups], "i8").reshape(-1, 1 + len(names)).T
     rows = np.diff(heads, append=meta.num_rows)
     written = [meta.row_group(number).num_rows for number in range(meta.num_row_groups)]
-    found = {"rows": rows, **dict(zip(names, bounds, strict=True))}
-    span = found["start_ns_low"].min(), found["end_ns_high"].max()
+    table = {"rows": rows, **dict(zip(names, bounds, strict=True))}
+    span = table["start_ns_low"].min(), table["end_ns_high"].max()
     if heads[0] or rows.tolist() != written or span != (described["start"], described["end"]):
         raise ValueError(f"{groups} that do not agree")
-    return found
+    return table

@@ -90,13 +90,13 @@ def places_of(parts: Sequence[DatasetPart], steps: frozenset[int] | None) -> Dat
 
 def _lane_table(parts: Sequence[DatasetPart], of: str, steps: frozenset[int] | None) -> pd.DataFrame:
     columns = ["task", "device", "kind", "events", "busy", *(["lane", "rows"] if of == "lanes" else [])]
-    found = []
+    rows = []
     for number, part in enumerate(parts):
         figures = None if steps is None else part.figures_of(steps)
         for at, each in enumerate(part.described[of], start=0 if of == "lanes" else len(part.lanes)):
             own = {} if figures is None else dict(zip(("events", "busy"), figures[at].tolist(), strict=True))
-            found.append({"part": number, "task": part.task, **each, **own})
-    return pd.DataFrame(found, columns=["part", *columns])
+            rows.append({"part": number, "task": part.task, **each, **own})
+    return pd.DataFrame(rows, columns=["part", *columns])
 
 
 def _bands(parts: Sequence[DatasetPart]) -> np.ndarray:
@@ -130,8 +130,8 @@ def _times(parts: Sequence[DatasetPart], steps: frozenset[int] | None) -> tuple[
     if table.empty:
         raise ValueError(Text("dataset_without_events"))
     origin = int(table["start"].min())
-    found = table.groupby("step").agg(
+    times = table.groupby("step").agg(
         start=("start", "min"), end=("end", "max"), events=("events", "sum"), label=("label", "first")
     )
-    found[["start", "end"]] -= origin
-    return origin, int(found["end"].max()), found.reset_index()
+    times[["start", "end"]] -= origin
+    return origin, int(times["end"].max()), times.reset_index()

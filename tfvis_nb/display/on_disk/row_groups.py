@@ -52,13 +52,13 @@ class Texts:
         used = np.zeros(len(texts) + 1, "?")
         used[codes] = True
         places = np.flatnonzero(used[:-1])
-        found = np.zeros(len(used), "i4")
+        numbers_of_used = np.zeros(len(used), "i4")
         with self._lock:
             for place, text in zip(places.tolist(), texts.take(pa.array(places)).to_pylist(), strict=True):
-                found[place] = self._numbers.setdefault(text, len(self._numbers))
+                numbers_of_used[place] = self._numbers.setdefault(text, len(self._numbers))
             if used[-1]:
-                found[-1] = self._numbers.setdefault("", len(self._numbers))
-        numbers: np.ndarray = found[codes]
+                numbers_of_used[-1] = self._numbers.setdefault("", len(self._numbers))
+        numbers: np.ndarray = numbers_of_used[codes]
         return numbers
 
     def all(self) -> list[str]:
@@ -103,10 +103,10 @@ class Cache:
     def get(self, key: Any) -> Rows | None:
         """Return the rows of a key."""
         with self._lock:
-            found = self._held.get(key)
-            if found is not None:
+            rows = self._held.get(key)
+            if rows is not None:
                 self._held.move_to_end(key)
-            return found
+            return rows
 
     def put(self, key: Any, rows: Rows) -> None:
         """Store rows, replacing the least recently used ones."""

@@ -40,11 +40,11 @@ class DatasetFound:
         """Mark the found events, by id (uint8)."""
         part = np.searchsorted(places.first_event, events, "right") - 1
         own = events - places.first_event[part]
-        found = np.zeros(len(events), "u1")
+        held = np.zeros(len(events), "u1")
         for number in np.unique(part).tolist():
             here = part == number
-            found[here] = self.bits[number][own[here] >> 3] >> (7 - (own[here] & 7)) & 1
-        return found
+            held[here] = self.bits[number][own[here] >> 3] >> (7 - (own[here] & 7)) & 1
+        return held
 
 
 def find(
@@ -54,7 +54,7 @@ def find(
     clauses = parse_query(text)
     wanted = None if steps is None else np.array(sorted(steps))
     ranks = Ranks.of(clauses)
-    found = _Sums(places)
+    sums = _Sums(places)
     bits: list[np.ndarray] = []
     for number, part in enumerate(parts):
         masks = []
@@ -68,12 +68,12 @@ def find(
             if len(own):
                 start, duration = (rows.column(name).to_numpy()[own] for name in ("start_ns", "duration_ns"))
                 event = places.first_event[number] + part.first_of(group) + own
-                found.add(event, start, duration, rows.ranks(ranks, own))
+                sums.add(event, start, duration, rows.ranks(ranks, own))
         every = np.concatenate(masks) if masks else np.zeros(part.described["events"], "?")
         bits.append(np.packbits(every))
-    return found.all(
+    return sums.all(
         bits,
-        [_listed(parts, places, *row) for row in found.best[["event", "duration"]].itertuples(index=False)],
+        [_listed(parts, places, *row) for row in sums.best[["event", "duration"]].itertuples(index=False)],
     )
 
 
@@ -184,10 +184,10 @@ class GroupRows:
         """Mark the rows that match all clauses."""
         mask = np.full(self.count, bool(clauses), "?")
         for terms, negated in clauses:
-            found = np.zeros(len(mask), "?")
+            has_term = np.zeros(len(mask), "?")
             for term in terms:
-                found |= self._holds(term)
-            mask &= ~found if negated else found
+                has_term |= self._holds(term)
+            mask &= ~has_term if negated else has_term
         return mask
 
     def _holds(self, term: Term) -> np.ndarray:
@@ -204,24 +204,24 @@ class GroupRows:
         return np.zeros(self.count, "?")
 
     def _has_text(self, field: str, text: str) -> np.ndarray:
-        found = np.zeros(self.count, "?")
+        mask = np.zeros(self.count, "?")
         for name in ("name", "op"):
             if field in ("any", name):
-                found |= self._in(name, text)
+                mask |= self._in(name, text)
         if field in ("any", "lane"):
             task = self._part.task
-            found |= self._by_lane(
+            mask |= self._by_lane(
                 lambda lane: text in lane_search_text(task, lane["device"], lane["lane"]).lower()
             )
         if field == "kind":
-            found |= named(text)[self._categories()]
+            mask |= named(text)[self._categories()]
         if field == "any":
-            found |= self._in("tensor", text)
+            mask |= self._in("tensor", text)
             # Kernels are named after their ops; their own names are in their labels.
             labelled = self._in("detail", text, kernel_names)
             if labelled.any():
-                found |= labelled & np.isin(self._categories(), KERNELS)
-        return found
+                mask |= labelled & np.isin(self._categories(), KERNELS)
+        return mask
 
     def _categories(self) -> np.ndarray:
         return self._part.categories(pa.table({name: self.column(name) for name in self._part.categorised}))
@@ -241,5 +241,5 @@ class GroupRows:
         codes, texts = codes_of(self.column(column))
         held = pc.match_substring(pc.utf8_lower(name(texts)), text).fill_null(False)
         marks = np.append(held.to_numpy(zero_copy_only=False).astype("?"), False)
-        found: np.ndarray = marks[codes]
-        return found
+        mask: np.ndarray = marks[codes]
+        return mask

@@ -137,8 +137,10 @@ class DatasetSource:
             return self._facts.rows(np.array(selection["events"], "i8")), 0
         ends = (float(selection["start"]), float(selection["end"]))
         steps = [selection["step"]] if selection["step"] is not None else self._shown_steps()
-        found = rows_in_range(self.parts, self.places, ends, selection["lanes"], steps)
-        ids = [self.places.first_event[number] + columns["event"].astype("i8") for number, columns in found]
+        in_range = rows_in_range(self.parts, self.places, ends, selection["lanes"], steps)
+        ids = [
+            self.places.first_event[number] + columns["event"].astype("i8") for number, columns in in_range
+        ]
         every = np.concatenate(ids) if ids else np.zeros(0, "i8")
         rows = self._facts.rows(every[:MOST_SELECTED])
         origin = self.places.origin
@@ -175,18 +177,18 @@ class DatasetSource:
 
     def origins_of(self, ids: Sequence[int]) -> list[tuple[str, int]]:
         """Return the source of each event, and its number there."""
-        found = self._facts.own_numbers(np.unique(np.array(ids, "i8")))
-        return [(self._task_of[found[each][0]].entry.source, found[each][1]) for each in ids]
+        own = self._facts.own_numbers(np.unique(np.array(ids, "i8")))
+        return [(self._task_of[own[each][0]].entry.source, own[each][1]) for each in ids]
 
     def numbers_of(self, source: str, events: Collection[int]) -> dict[int, int]:
         """Return the number in this timeline of each event of a source that it has."""
-        found: dict[int, int] = {}
+        numbers: dict[int, int] = {}
         for number, chosen in enumerate(self._task_of):
             if chosen.entry.source == source:
                 first = int(self.places.first_event[number])
                 own = self.parts[number].places_of(events)
-                found |= {event: first + place for event, place in own.items()}
-        return found
+                numbers |= {event: first + place for event, place in own.items()}
+        return numbers
 
     @property
     def lanes(self) -> int:

@@ -38,7 +38,7 @@ def rows_in_range(
     read = sum(parts[number].rows_in(np.array([group]), level=False) for number, group, _ in wanted)
     if read > MOST_COUNTED:
         raise ValueError(Text("range_too_large", events=read, most=MOST_COUNTED))
-    found = []
+    in_range = []
     for number, group, held in wanted:
         rows = parts[number].drawn(group)
         columns = rows.columns
@@ -46,8 +46,8 @@ def rows_in_range(
         inside &= held[columns["lane"]]
         if steps is not None:
             inside &= np.isin(columns["step"], steps)
-        found.append((number, rows.pick(inside)))
-    return found
+        in_range.append((number, rows.pick(inside)))
+    return in_range
 
 
 def totals(
@@ -60,17 +60,17 @@ def totals(
     shared: Shared,
 ) -> dict[str, Any]:
     """Sum up the events that overlap a range by op, name or lane; see `totals_in`."""
-    found = rows_in_range(parts, places, ends, lanes, steps)
+    in_range = rows_in_range(parts, places, ends, lanes, steps)
     columns = {
-        name: np.concatenate([each[name] for _, each in found]) if found else np.zeros(0, "i8")
+        name: np.concatenate([each[name] for _, each in in_range]) if in_range else np.zeros(0, "i8")
         for name in ("start_ns", "duration_ns", "op", "name", "category")
     }
     columns["lane"] = np.concatenate(
-        [np.zeros(0, "i8"), *(places.lane_of[number][each["lane"]] for number, each in found)]
+        [np.zeros(0, "i8"), *(places.lane_of[number][each["lane"]] for number, each in in_range)]
     ).astype("i8")
     lanes_of = places.lanes.iloc[: len(places.lanes) - places.devices]
     labels = lane_labels(lanes_of) if by == "lane" else (shared.ops if by == "op" else shared.names).all()
-    event = [places.first_event[number] + each["event"].astype("i8") for number, each in found]
+    event = [places.first_event[number] + each["event"].astype("i8") for number, each in in_range]
     order = np.argsort(columns["start_ns"], kind="stable")
     spans = Spans(
         start=columns["start_ns"][order] - places.origin,

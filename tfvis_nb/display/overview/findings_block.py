@@ -18,18 +18,18 @@ _WORDS = ("level", "title", "text", "advice", "how")
 
 def findings_block(trace: Trace) -> dict[str, Any]:
     """Return one block with all findings; times count from the trace's first event."""
-    found = trace.findings
-    reason = why_not(found)
+    table = trace.findings
+    reason = why_not(table)
     origin = int(trace.events["start_ns"].min()) if len(trace.events) else 0
-    columns = [[unbroken(printable(str(text), _LONGEST)) for text in found[name]] for name in _WORDS]
+    columns = [[unbroken(printable(str(text), _LONGEST)) for text in table[name]] for name in _WORDS]
     rows = zip(
         *columns,
-        found["share"],
-        found["start_ns"],
-        found["end_ns"],
-        found["events"],
-        found["event_count"],
-        found["figures"],
+        table["share"],
+        table["start_ns"],
+        table["end_ns"],
+        table["events"],
+        table["event_count"],
+        table["figures"],
         strict=True,
     )
     items = [

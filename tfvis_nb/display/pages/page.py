@@ -147,7 +147,8 @@ def _with_lanes(view: Mapping[str, Any], names: Mapping[tuple[str, ...], tuple[s
     known = {lane[:size]: name[:size] for lane, name in names.items() for size in (1, 2, 3)}
     lanes = {name: view[name] for name in ("hidden", "pinned") if name in view}
     return {**view} | {
-        name: [known[tuple(lane)] for lane in found if tuple(lane) in known] for name, found in lanes.items()
+        name: [known[tuple(lane)] for lane in listed if tuple(lane) in known]
+        for name, listed in lanes.items()
     }
 
 

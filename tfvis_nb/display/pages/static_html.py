@@ -73,9 +73,9 @@ def _headline(trace: Trace) -> str:
 
 def _longest_ops(trace: Trace) -> str:
     """Tabulate the op types with the most self time."""
-    found = op_statistics(trace)
-    found = found[(found["side"] != "repeated") & found["self_ns"].notna()]
-    top = found.sort_values("self_ns", ascending=False, kind="stable").head(_MOST_OPS)
+    statistics = op_statistics(trace)
+    statistics = statistics[(statistics["side"] != "repeated") & statistics["self_ns"].notna()]
+    top = statistics.sort_values("self_ns", ascending=False, kind="stable").head(_MOST_OPS)
     columns = (top[name] for name in ("op", "kind", "count", "self_ns", "total_ns"))
     rows = "".join(
         f"<tr><td>{html.escape(printable(str(op), _MOST_LETTERS))}</td><td>{html.escape(str(kind))}</td>"
@@ -85,7 +85,7 @@ def _longest_ops(trace: Trace) -> str:
     )
     head = "".join(f"<th>{name}</th>" for name in ("op", "kind", "count", "self time", "total"))
     table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-    return table + _more(len(found) - len(top))
+    return table + _more(len(statistics) - len(top))
 
 
 def _top_lines(trace: Trace) -> list[str]:

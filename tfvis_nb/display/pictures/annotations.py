@@ -37,17 +37,17 @@ class Annotation(NamedTuple):
 def drawn_annotations(table: pd.DataFrame, made: Layout, ends: tuple[int, int]) -> list[Annotation]:
     """Return the annotations within `ends` (epoch ns), but not of events and lanes that are not drawn."""
     numbers = {lane.place: number for number, lane in enumerate(made.lanes)}
-    found = []
+    drawn = []
     for row in to_json(table):
         lanes = [numbers[tuple(lane)] for lane in row["lanes"] if tuple(lane) in numbers]
         events = [] if row["event"] is None else np.flatnonzero(made.events == row["event"]).tolist()
         is_drawn = bool(events) if row["event"] is not None else bool(lanes) or not row["lanes"]
         if is_drawn and row["start_ns"] <= ends[1] and row["end_ns"] >= ends[0]:
             event = events[0] if events else None
-            found.append(
+            drawn.append(
                 Annotation(printable(row["name"], 200), row["start_ns"], row["end_ns"], event, lanes)
             )
-    return found
+    return drawn
 
 
 def annotations_svg(
@@ -95,7 +95,7 @@ def _flags(annotations: list[Annotation], frame: Frame, top: float, theme: Theme
         else:
             flags.append((float(starts[at]), [annotations[at].name]))
     nexts = [x for x, _ in flags[1:]] + [frame.right + _BETWEEN]
-    found = []
+    parts = []
     for (x, names), after in zip(flags, nexts, strict=True):
         room, text = after - x - _BETWEEN - 6, ", ".join(names)
         if len(names) > 1 and width_of(text, NAME_SIZE) > room:
@@ -105,10 +105,10 @@ def _flags(annotations: list[Annotation], frame: Frame, top: float, theme: Theme
         box = f"V{top:.2f}H{x:.2f}z"
         start = f"M{x:.2f} {top - FLAGS + 1:.2f}"
         # Viewers show the title at the pointer.
-        found.append(
+        parts.append(
             f"<g><title>{html.escape(', '.join(names))}</title>"
             f'<path fill="{theme.note}" fill-opacity=".2" d="{start}h{wide:.2f}{box}"/>'
             f'<path fill="{theme.note}" d="{start}h1.5{box}"/>'
             f'<text x="{x + 4:.2f}" y="{top - 3:.2f}">{html.escape(text)}</text></g>'
         )
-    return "".join(found)
+    return "".join(parts)

@@ -50,7 +50,7 @@ def names_width(tracks: Mapping[str, OwnTrack]) -> float:
 
 def tracks_svg(tracks: Mapping[str, OwnTrack], frame: Frame, top: float, theme: Theme) -> str:
     """Write tracks below each other."""
-    found = []
+    parts = []
     for track in tracks.values():
         room = frame.left - 3 * frame.margin
         name = cut(printable(track.name, 80), room, FONT_SIZE)
@@ -59,18 +59,18 @@ def tracks_svg(tracks: Mapping[str, OwnTrack], frame: Frame, top: float, theme: 
             (text for text in (_most(track), _amount(track)) if width_of(text, NAME_SIZE) <= room), ""
         )
         middle = top + min(_height(track), 2 * ROW) / 2 + (0 if most else 3)
-        found.append(
+        parts.append(
             f'<text x="{frame.margin * 2:g}" y="{middle:.2f}" fill="{theme.faint}">{html.escape(name)}</text>'
         )
         if most:
-            found.append(
+            parts.append(
                 f'<text x="{frame.margin * 2:g}" y="{middle + 11:.2f}" font-size="{NAME_SIZE:g}" '
                 f'fill="{theme.faint}">{html.escape(most)}</text>'
             )
         draw = _bars if track.value is None else _values
-        found.append(draw(track, frame, top, theme))
+        parts.append(draw(track, frame, top, theme))
         top += _height(track) + _BETWEEN
-    return f'<g class="tracks">{"".join(found)}</g>' if found else ""
+    return f'<g class="tracks">{"".join(parts)}</g>' if parts else ""
 
 
 def _height(track: OwnTrack) -> float:

@@ -185,17 +185,17 @@ class _Drawing:
     def _ruler(self) -> str:
         origin = origin_ns(self.trace.events)
         start, end = (edge - origin for edge in self.ends)
-        found = []
+        parts = []
         for tick in ticks(start, end, self.plot):
             x = self.left + (tick.time - start) * self.scale
             # Centred labels would be cut at the edges.
             anchor = "start" if x - self.left < 12 else "end" if self.plot + self.left - x < 20 else "middle"
-            found.append(
+            parts.append(
                 f'<path d="M{x:.2f} {self.ruler - 3:g}V{self._bottom():.2f}" stroke="{self.theme.line}" '
                 f'stroke-width=".5"/><text x="{x:.2f}" y="{self.ruler - 5:g}" text-anchor="{anchor}" '
                 f'fill="{self.theme.faint}">{tick.label}</text>'
             )
-        return f'<g class="ruler">{"".join(found)}</g>'
+        return f'<g class="ruler">{"".join(parts)}</g>'
 
     def _bold(self, text: str) -> str:
         """Cut a text in bold that starts at the left edge."""
@@ -204,21 +204,21 @@ class _Drawing:
     def _lanes(self) -> str:
         room, size = self.left - 3 * _MARGIN, self.layout.name_size
         smaller = f' font-size="{size:.3g}"' if size < FONT_SIZE else ""
-        found = []
+        parts = []
         for label, top in self.layout.headings:
             y = self.head + top
-            found.append(
+            parts.append(
                 f'<path d="M0 {y + 2:.2f}H{self.width.pixels:.2f}" stroke="{self.theme.line}" '
                 f'stroke-width=".5"/><text x="{_MARGIN:g}" y="{y + HEADING - 4:.2f}" '
                 f'font-weight="bold">{html.escape(self._bold(label))}</text>'
             )
         for lane in self.layout.lanes:
             middle = self.head + lane.top + min(lane.rows * lane.pitch, 2 * ROW) / 2 + size * 0.35
-            found.append(
+            parts.append(
                 f'<text x="{_MARGIN * 2:g}" y="{middle:.2f}"{smaller} fill="{self.theme.faint}">'
                 f"{html.escape(cut_middle(lane.label, room, size))}</text>"
             )
-        return f'<g class="lanes">{"".join(found)}</g>'
+        return f'<g class="lanes">{"".join(parts)}</g>'
 
     def _bars(self, narrow: float) -> str:
         left, waited, right = self.x
@@ -253,17 +253,17 @@ class _Drawing:
         chosen = np.flatnonzero(room >= NAME_ROOM)
         chosen = chosen[np.argsort(-room[chosen], kind="stable")][:_MOST_NAMES]
         names = self.trace.events["name"].to_numpy()[self.layout.events[chosen]].tolist()
-        found = []
+        parts = []
         for at, name in zip(chosen.tolist(), names, strict=True):
             text = cut(printable(name.rpartition("/")[2] or name, 200), room[at] - 3, NAME_SIZE)
             if len(text) < 2:
                 continue
             ink = readable(self.theme.colours[ACTIVITIES[self.activity[at]]])
             y = self.layout.top[at] + self.layout.pitch[at] / 2 + NAME_SIZE * 0.28
-            found.append(
+            parts.append(
                 f'<text x="{waited[at] + 2:.2f}" y="{y:.2f}" fill="{ink}">{html.escape(text)}</text>'
             )
-        return f'<g font-size="{NAME_SIZE:g}">{"".join(found)}</g>' if found else ""
+        return f'<g font-size="{NAME_SIZE:g}">{"".join(parts)}</g>' if parts else ""
 
     def _tracks(self) -> str:
         return tracks_svg(self.own, self.frame, self.head + self.layout.height + _MARGIN, self.theme)
@@ -305,7 +305,7 @@ class _Drawing:
         return entries
 
     def _foot(self) -> str:
-        found = []
+        parts = []
         top = self.height - _MARGIN - _LEGEND * (self.legend[-1].line + 1 if self.legend else 0)
         for fill, label, x, line in self.legend:
             y = top + line * _LEGEND + 3
@@ -313,12 +313,12 @@ class _Drawing:
             faded = ' fill-opacity=".45"' if fill == "waiting" else ""
             outline = f' stroke="{self.theme.outline}" stroke-width=".25"' if self.theme.outline else ""
             if fill:
-                found.append(
+                parts.append(
                     f'<rect x="{x:.2f}" y="{y:.2f}" width="8" height="8" fill="{colour}"{faded}{outline}/>'
                 )
             beside = x + (12 if fill else 0)
-            found.append(f'<text x="{beside:.2f}" y="{y + 7.3:.2f}">{html.escape(label)}</text>')
-        return "".join(found)
+            parts.append(f'<text x="{beside:.2f}" y="{y + 7.3:.2f}">{html.escape(label)}</text>')
+        return "".join(parts)
 
 
 def _in_unit(pixels: float, like: Size) -> str:
@@ -427,9 +427,9 @@ def alone(left: np.ndarray, right: np.ndarray, track: np.ndarray, distance: floa
     order = np.lexsort([left, track])
     apart = np.ones(len(order) + 1, bool)
     apart[1:-1] = (np.diff(track[order]) != 0) | (left[order][1:] - right[order][:-1] > distance)
-    found = np.zeros(len(order), bool)
-    found[order] = apart[:-1] & apart[1:]
-    return found
+    is_alone = np.zeros(len(order), bool)
+    is_alone[order] = apart[:-1] & apart[1:]
+    return is_alone
 
 
 def merged_boxes(

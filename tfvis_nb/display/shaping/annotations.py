@@ -29,15 +29,15 @@ def drawn_annotations(trace: Trace, shown: Trace, lanes: LaneOrder | None = None
     lanes = order_lanes(trace.events, at_most=MOST_LANES) if lanes is None else lanes
     origin = origin_ns(shown.events)
     numbers = {place: number for number, place in enumerate(_places(lanes))}
-    found = []
+    drawn = []
     for row in annotations.to_json(table):
         ends = [moved_time(trace, shown, row[name]) - origin for name in ("start_ns", "end_ns")]
-        found.append(
+        drawn.append(
             {name: row[name] for name in ("id", "kind", "event", "event_name", "name", "text")}
             | {"start": ends[0], "end": ends[1]}
             | {"lanes": [numbers[tuple(lane)] for lane in row["lanes"]] or None}
         )
-    return found
+    return drawn
 
 
 def recorded_annotations(values: Any, trace: Trace, shown: Trace, lanes: LaneOrder) -> pd.DataFrame:

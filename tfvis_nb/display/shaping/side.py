@@ -47,8 +47,8 @@ class Compared(NamedTuple):
         index = np.minimum(np.searchsorted(self.ids, events), max(len(self.ids) - 1, 0))
         if not len(self.ids):
             return np.full(len(events), -1)
-        found: np.ndarray = np.where(self.ids[index] == events, index, -1)
-        return found
+        indices: np.ndarray = np.where(self.ids[index] == events, index, -1)
+        return indices
 
 
 def highest_memory(sides: Iterable[Compared]) -> dict[str, int]:

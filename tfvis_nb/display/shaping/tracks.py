@@ -62,15 +62,15 @@ def checked_tracks(tables: Any, trace: Trace) -> dict[str, OwnTrack]:
         return {}
     if not isinstance(tables, Mapping):
         raise TypeError(Text("tracks_no_dict", tracks=tables))
-    found = {}
+    checked = {}
     for name, table in tables.items():
         if not isinstance(name, str) or not name.strip() or len(name) > _MOST_NAME:
             raise ValueError(Text("track_name", name=name, most=_MOST_NAME))
-        found[name] = table if isinstance(table, OwnTrack) else _checked(name, table, trace)
-    rows = sum(len(track.start) for track in found.values())
+        checked[name] = table if isinstance(table, OwnTrack) else _checked(name, table, trace)
+    rows = sum(len(track.start) for track in checked.values())
     if rows > MOST_ROWS:
         raise ValueError(Text("too_many_track_rows", rows=rows, most=MOST_ROWS))
-    return found
+    return checked
 
 
 def drawn_tracks(tracks: Mapping[str, OwnTrack], trace: Trace, shown: Trace) -> list[dict[str, Any]]:
@@ -80,19 +80,19 @@ def drawn_tracks(tracks: Mapping[str, OwnTrack], trace: Trace, shown: Trace) -> 
     def moved(times: np.ndarray) -> list[int]:
         return [moved_time(trace, shown, time) - origin for time in times.tolist()]
 
-    found: list[dict[str, Any]] = []
+    drawn: list[dict[str, Any]] = []
     for track in tracks.values():
         start = moved(track.start)
         if track.value is not None:
-            found.append(
+            drawn.append(
                 {"name": track.name, "unit": track.unit, "times": start, "values": track.value.tolist()}
             )
             continue
         ends = moved(track.start + track.duration)
         lengths = [end - begin for begin, end in zip(start, ends, strict=True)]
         bars = {"starts": start, "lengths": lengths, "names": track.names, "rows": track.rows.tolist()}
-        found.append({"name": track.name, **bars})
-    return found
+        drawn.append({"name": track.name, **bars})
+    return drawn
 
 
 def _checked(name: str, table: Any, trace: Trace) -> OwnTrack:
@@ -151,8 +151,8 @@ def _times(name: str, table: pd.DataFrame, column: str) -> np.ndarray:
     _refuse(name, table, column, np.abs(values) >= _FARTHEST, "nanoseconds between -2**62 and 2**62")
     # Not through float64, which cannot hold today's nanoseconds exactly.
     exact = pd.api.types.is_integer_dtype(numbers.dtype)
-    found: np.ndarray = numbers.to_numpy(np.int64) if exact else np.rint(values).astype(np.int64)
-    return found
+    nanoseconds: np.ndarray = numbers.to_numpy(np.int64) if exact else np.rint(values).astype(np.int64)
+    return nanoseconds
 
 
 def _numbers(column: pd.Series) -> pd.Series:

@@ -133,12 +133,12 @@ class Views(ABC):
     def recorded(self, shown: DrawnView) -> View:
         """Return a view of the front end in terms of the trace; an empty one is that of a new timeline."""
         view = self.new(shown.options)
-        if found := shown.view:
+        if drawn := shown.view:
             for name, end in zip(_TIMES, ("start", "end"), strict=True):
-                view[name] = self.recorded_time(round(found[end]))
-            view |= {name: [tuple(lane) for lane in found.get(name, ())] for name in _LANES}
-            view |= {name: bool(found.get(name, False)) for name in PANELS}
-            view["step"] = found.get("step")
+                view[name] = self.recorded_time(round(drawn[end]))
+            view |= {name: [tuple(lane) for lane in drawn.get(name, ())] for name in _LANES}
+            view |= {name: bool(drawn.get(name, False)) for name in PANELS}
+            view["step"] = drawn.get("step")
         return {**view, "selection": self.recorded_selection(shown.selection)}
 
     def drawn(self, changes: Any, now: DrawnView) -> DrawnView:
@@ -228,7 +228,7 @@ class Views(ABC):
     def _named_lanes(self, view: View, name: str) -> list[list[str]]:
         """Return lanes and groups by name: task, device and lane, or the first of these."""
         known = self._known_lanes()
-        found = []
+        named = []
         for lane in view[name] if isinstance(view[name], list | tuple) else [view[name]]:
             is_texts = isinstance(lane, list | tuple) and all(isinstance(part, str) for part in lane)
             # Names with more parts are tracks of memory or counters.
@@ -237,8 +237,8 @@ class Views(ABC):
             if not is_texts:
                 expected = "a list of lanes (task, device, lane), as in trace.lanes"
                 raise ValueError(Text("view_value", name=name, value=lane, expected=expected))
-            found.append(list(lane))
-        return found
+            named.append(list(lane))
+        return named
 
     def _known_lanes(self) -> set[tuple[str, ...]]:
         return {lane[:size] for lane in self.lanes() for size in (1, 2, 3)}

@@ -30,8 +30,10 @@ COMPARISON = "Compare"
 
 def parts(trace: Trace, against: Trace | None = None) -> list[tuple[str, str]]:
     """Return the titles of tab and part for each part that the trace has; the last one with another trace."""
-    found = [(tab, part) for tab, titles in TABS.items() for part in titles if not why_none(trace, part)]
-    return [*found, *([] if against is None else [(COMPARISON, COMPARISON)])]
+    titles_of_tabs = [
+        (tab, part) for tab, titles in TABS.items() for part in titles if not why_none(trace, part)
+    ]
+    return [*titles_of_tabs, *([] if against is None else [(COMPARISON, COMPARISON)])]
 
 
 def why_none(trace: Trace, name: str) -> str:
@@ -71,9 +73,9 @@ def _available(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     The block of findings stays, because it is what the overview is for. The control of What if is not a
     content: pages without a kernel do not show it.
     """
-    found = [block for block in blocks if not block.get("cannot_say") or block["kind"] == "findings"]
-    if any(block["kind"] != "what_if" for block in found):
-        return found
+    available = [block for block in blocks if not block.get("cannot_say") or block["kind"] == "findings"]
+    if any(block["kind"] != "what_if" for block in available):
+        return available
     kept: dict[str, dict[str, Any]] = {}
     for index, block in enumerate(blocks):
         first = kept.setdefault(str(block.get("cannot_say", "")) or str(index), block)

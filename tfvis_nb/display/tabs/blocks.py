@@ -157,7 +157,7 @@ def _legend(made: Any) -> list[dict[str, str]]:
     """Remove the legend from a figure: the page draws it, because the page knows its width."""
     from tfvis_nb.display.charts.style import COLOUR_TAG
 
-    found = []
+    entries = []
     for legend in made.legend:
         legend.visible = False
         for entry in legend.items:
@@ -165,8 +165,8 @@ def _legend(made: Any) -> list[dict[str, str]]:
             glyph = drawn.glyph
             colour = glyph.fill_color if "fill_color" in glyph.properties() else glyph.line_color
             name = next((tag.removeprefix(COLOUR_TAG) for tag in glyph.tags), "")
-            found.append({"label": entry.label.value, "colour": colour, "name": name})
-    return found
+            entries.append({"label": entry.label.value, "colour": colour, "name": name})
+    return entries
 
 
 def _cells(column: pd.Series) -> list[Any]:

@@ -58,17 +58,17 @@ def _parts(trace: Trace) -> dict[str, Any]:
     """Return a table of all steps: one row for each task and each activity that took time."""
     title = "Total over steps"
     of_steps = other_steps(trace)
-    found = of_steps.breakdown
-    whole = found[found["device"].astype(str) == ""].astype({"task": object})
+    steps = of_steps.breakdown
+    whole = steps[steps["device"].astype(str) == ""].astype({"task": object})
     columns = [
         *([key("task", "Task")] if len(whole["task"].unique()) > 1 else []),
         TableColumn("part", "Activity", "text", "Activity of the step; point at one for its definition."),
         TableColumn("total_ns", "Time", "ns", "Total time over all steps of the task, in ns."),
         TableColumn("share", "% of step time", "share", "Time / time of all steps, from 0 to 1."),
     ]
-    if why_not(found):
+    if why_not(steps):
         empty = pd.DataFrame({column.name: [] for column in columns})
-        return table(title, empty, columns, reason=why_not(found))
+        return table(title, empty, columns, reason=why_not(steps))
     sums = whole.groupby("task", sort=False)[["step_ns", *PARTS]].sum()
     taken = sums[list(PARTS)].reset_index().melt("task", var_name="part", value_name="total_ns")
     taken = taken[taken["total_ns"].fillna(0) > 0].astype({"total_ns": "int64"})
@@ -87,7 +87,7 @@ def _parts(trace: Trace) -> dict[str, Any]:
 
 def _devices(trace: Trace) -> dict[str, Any]:
     title = "Utilization per step"
-    found = trace.utilization
+    devices = trace.utilization
     columns = [
         *step_key(trace),
         key("device", "Device"),
@@ -100,17 +100,17 @@ def _devices(trace: Trace) -> dict[str, Any]:
             ("queueing_mean_ns", "Mean queueing delay", "ns"),
         ),
     ]
-    rows = named(found)
-    zoom = [] if why_not(found) else ZoomTargets(trace).of_steps(found["step"].head(MOST_ROWS))
-    return table(title, rows, columns, zoom=zoom, reason=why_not(found))
+    rows = named(devices)
+    zoom = [] if why_not(devices) else ZoomTargets(trace).of_steps(devices["step"].head(MOST_ROWS))
+    return table(title, rows, columns, zoom=zoom, reason=why_not(devices))
 
 
 def _steps(trace: Trace) -> dict[str, Any]:
     """Return a table with one row per step and task, and the parts that any of them has."""
     title = "Step by step"
     of_steps = other_steps(trace)
-    found = of_steps.breakdown
-    whole = found[found["device"].astype(str) == ""]
+    steps = of_steps.breakdown
+    whole = steps[steps["device"].astype(str) == ""]
     order = "first"
     if len(whole) > MOST_ROWS:
         whole, order = whole.sort_values("step_ns", ascending=False, kind="stable"), "longest"
@@ -125,15 +125,15 @@ def _steps(trace: Trace) -> dict[str, Any]:
             *((part, activity_label(part), "ns") for part in shown),
         ),
     ]
-    zoom = [] if why_not(found) else ZoomTargets(trace).of_steps(whole["step"].head(MOST_ROWS))
+    zoom = [] if why_not(steps) else ZoomTargets(trace).of_steps(whole["step"].head(MOST_ROWS))
     definition = "The parts of a row add up to the step exactly."
     rows = named(whole)
-    return table(title, rows, columns, definition=definition, zoom=zoom, reason=why_not(found), order=order)
+    return table(title, rows, columns, definition=definition, zoom=zoom, reason=why_not(steps), order=order)
 
 
 def _overlap(trace: Trace) -> dict[str, Any]:
     """Return a table of how well communication is hidden behind computing."""
-    found = scheduling_efficiency.scheduling_efficiency(trace)
+    overlap = scheduling_efficiency.scheduling_efficiency(trace)
     columns = [
         *step_key(trace),
         key("task", "Task"),
@@ -147,6 +147,6 @@ def _overlap(trace: Trace) -> dict[str, Any]:
         ),
     ]
     # The efficiency is meaningless if something else takes time.
-    rows = named(found).assign(efficiency=found["efficiency"].where(found["bounded"].astype(bool)))
-    zoom = [] if why_not(found) else ZoomTargets(trace).of_steps(found["step"].head(MOST_ROWS))
-    return table("Overlap of communication and computing", rows, columns, zoom=zoom, reason=why_not(found))
+    rows = named(overlap).assign(efficiency=overlap["efficiency"].where(overlap["bounded"].astype(bool)))
+    zoom = [] if why_not(overlap) else ZoomTargets(trace).of_steps(overlap["step"].head(MOST_ROWS))
+    return table("Overlap of communication and computing", rows, columns, zoom=zoom, reason=why_not(overlap))

@@ -18,8 +18,8 @@ def blocks(trace: Trace, against: Trace) -> list[dict[str, Any]]:
     """Return the total differences, and those by activity and op type; `against` is A, `trace` is B."""
     heads = _heads(trace, against)
     whole = comparison.whole(compared(against, None), compared(trace, None), heads)
-    found = compare_activities(against, trace)
-    activities = comparison.activities(found, "Activities", _definition(trace, against), heads)
+    changes = compare_activities(against, trace)
+    activities = comparison.activities(changes, "Activities", _definition(trace, against), heads)
     return [whole, activities, _ops(trace, against, heads)]
 
 

@@ -77,26 +77,26 @@ def _differences(a: Compared, b: Compared, by: compare.Grouping) -> dict[str, An
         "Click a row to see the longest event of both."
     )
     title = f"Differences by {_HEADS[by].lower()}"
-    found = compare.compare(a.steps, b.steps, by)
-    return differences(title, found, by, what, lambda rows: _zoom(a, b, rows))
+    changes = compare.compare(a.steps, b.steps, by)
+    return differences(title, changes, by, what, lambda rows: _zoom(a, b, rows))
 
 
 def differences(
     title: str,
-    found: pd.DataFrame,
+    changes: pd.DataFrame,
     by: str,
     definition: str,
     zoom: Callable[[pd.DataFrame], list[Any]],
     heads: tuple[str, str] = ("A", "B"),
 ) -> dict[str, Any]:
     """Return a table of `compare`; `heads` are the heads of both times, `zoom` has the events of rows."""
-    is_known = _has_intervals(found)
-    found = _per_step(found, "self_a_ns", "self_b_ns")
+    is_known = _has_intervals(changes)
+    changes = _per_step(changes, "self_a_ns", "self_b_ns")
     columns = [
         key(by, _HEADS[by], "name"),
         TableColumn("kind", "Kind", "text", "Kind of the events; only events of the same kind are compared."),
         _DIFFERENCES if is_known else _STATUS,
-        *_times_per_step(found, heads),
+        *_times_per_step(changes, heads),
         *figures(
             compare.FIGURES,
             ("count_a", "Count A", "count"),
@@ -106,13 +106,13 @@ def differences(
         ),
         *([_P_VALUE] if is_known else []),
     ]
-    reason = why_not(found)
-    definition = _with_reason(f"{definition} {_SHOWN_FIRST if is_known else _LARGEST_FIRST}", found)
-    found = found[found["side"].astype(str) != "repeated"]
+    reason = why_not(changes)
+    definition = _with_reason(f"{definition} {_SHOWN_FIRST if is_known else _LARGEST_FIRST}", changes)
+    changes = changes[changes["side"].astype(str) != "repeated"]
     if is_known:
-        size = -found["step_change_ns"].abs().fillna(-1).to_numpy()
-        found = found.iloc[np.lexsort((size, ~found["shown"].fillna(False).to_numpy(bool)))]
-    rows = _with_words(found.head(MOST_ROWS))
+        size = -changes["step_change_ns"].abs().fillna(-1).to_numpy()
+        changes = changes.iloc[np.lexsort((size, ~changes["shown"].fillna(False).to_numpy(bool)))]
+    rows = _with_words(changes.head(MOST_ROWS))
     return table(
         title,
         rows,
@@ -121,22 +121,22 @@ def differences(
         zoom=[] if reason else zoom(rows),
         light=by if by in _LIGHT else None,
         reason=reason,
-        row_count=len(found),
+        row_count=len(changes),
         order="largest",
     )
 
 
-def _per_step(found: pd.DataFrame, a: str, b: str) -> pd.DataFrame:
+def _per_step(changes: pd.DataFrame, a: str, b: str) -> pd.DataFrame:
     """Add the times of both sides per step, from the columns `a` and `b`, with their difference and ratio."""
-    if _has_intervals(found):
-        times = found["typical_a_ns"], found["typical_b_ns"]
+    if _has_intervals(changes):
+        times = changes["typical_a_ns"], changes["typical_b_ns"]
     else:
-        steps = found.attrs.get("steps", (1, 1))
+        steps = changes.attrs.get("steps", (1, 1))
         first, second = (
-            found[name].astype("Float64") / count for name, count in zip((a, b), steps, strict=True)
+            changes[name].astype("Float64") / count for name, count in zip((a, b), steps, strict=True)
         )
         times = first, second
-    return found.assign(
+    return changes.assign(
         step_change_ns=times[1] - times[0],
         step_a_ns=times[0],
         step_b_ns=times[1],
@@ -144,10 +144,10 @@ def _per_step(found: pd.DataFrame, a: str, b: str) -> pd.DataFrame:
     )
 
 
-def _times_per_step(found: pd.DataFrame, heads: tuple[str, str]) -> list[TableColumn]:
+def _times_per_step(changes: pd.DataFrame, heads: tuple[str, str]) -> list[TableColumn]:
     """Return the columns that `_per_step` adds."""
-    several = found.attrs.get("steps", (1, 1)) != (1, 1)
-    what = "a typical step" if _has_intervals(found) else "a step, on average," if several else "the step"
+    several = changes.attrs.get("steps", (1, 1)) != (1, 1)
+    what = "a typical step" if _has_intervals(changes) else "a step, on average," if several else "the step"
     change = "Change per step" if several else "Change"
     return [
         TableColumn("step_change_ns", change, "change", f"How much longer {what} of B takes, in ns."),
@@ -157,12 +157,12 @@ def _times_per_step(found: pd.DataFrame, heads: tuple[str, str]) -> list[TableCo
     ]
 
 
-def _has_intervals(found: pd.DataFrame) -> bool:
-    return "no_interval" not in found.attrs and not why_not(found)
+def _has_intervals(changes: pd.DataFrame) -> bool:
+    return "no_interval" not in changes.attrs and not why_not(changes)
 
 
-def _with_reason(definition: str, found: pd.DataFrame) -> str:
-    reason = found.attrs.get("no_interval")
+def _with_reason(definition: str, changes: pd.DataFrame) -> str:
+    reason = changes.attrs.get("no_interval")
     return f"{definition} No intervals: {reason}." if reason else definition
 
 
@@ -218,9 +218,9 @@ def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> dict
         ("Typical step", step_time, ComparedSteps.durations),
         ("Typical loop", loop_time, ComparedSteps.loops),
     ):
-        found = typical(a.steps, b.steps)
-        if min(len(np.concatenate(times_of(side.steps))) for side in (a, b)) > 1 and found.a > 0:
-            for of_side, ns in zip(times, (found.a, found.b), strict=True):
+        difference = typical(a.steps, b.steps)
+        if min(len(np.concatenate(times_of(side.steps))) for side in (a, b)) > 1 and difference.a > 0:
+            for of_side, ns in zip(times, (difference.a, difference.b), strict=True):
                 of_side[name] = round(ns)
     # The headline is about typical steps.
     names = sorted((name for name in times[0] if name in times[1]), key=lambda name: "Typical" not in name)
@@ -248,28 +248,28 @@ def _times(side: Compared) -> dict[str, int]:
     if side.step is not None:
         steps = steps[steps["step"] == side.step]
     took = steps["duration_ns"]
-    found = {"Duration": side.span_ns if side.step is None else int(took.iloc[0])}
+    values = {"Duration": side.span_ns if side.step is None else int(took.iloc[0])}
     if len(took) > 1:
-        found["All steps"] = int(took.sum())
+        values["All steps"] = int(took.sum())
     of_step = busiest_accelerator(side.trace)
     busy = [ns for step in steps["step"] if (ns := of_step.get(step)) is not None]
     if busy:
-        found["Device busy"] = median_low(busy)
-    return found
+        values["Device busy"] = median_low(busy)
+    return values
 
 
 def _activities(a: Compared, b: Compared) -> dict[str, Any]:
-    found = compare_activities(a.steps, b.steps)
+    changes = compare_activities(a.steps, b.steps)
     return activities(
-        found,
+        changes,
         "By activity",
         "At each point in time a step has one activity.",
-        with_task=len(set(found["task"])) > 1,
+        with_task=len(set(changes["task"])) > 1,
     )
 
 
 def activities(
-    found: pd.DataFrame,
+    changes: pd.DataFrame,
     title: str,
     definition: str,
     heads: tuple[str, str] = ("A", "B"),
@@ -277,19 +277,19 @@ def activities(
     with_task: bool = True,
 ) -> dict[str, Any]:
     """Return the table of `tfvis_nb.analysis.compare_activities`."""
-    found = _per_step(found, "a_ns", "b_ns")
-    order = np.lexsort((-found["step_change_ns"].abs().fillna(-1).to_numpy(), found["task"].to_numpy()))
-    found = found.iloc[order]
+    changes = _per_step(changes, "a_ns", "b_ns")
+    order = np.lexsort((-changes["step_change_ns"].abs().fillna(-1).to_numpy(), changes["task"].to_numpy()))
+    changes = changes.iloc[order]
     columns = [
         TableColumn("activity", "Activity", "text", "Activity, as in the breakdown."),
         *([key("task", "Task")] if with_task else []),
-        *([_DIFFERENCES] if _has_intervals(found) else []),
-        *_times_per_step(found, heads),
-        *([_P_VALUE] if _has_intervals(found) else []),
+        *([_DIFFERENCES] if _has_intervals(changes) else []),
+        *_times_per_step(changes, heads),
+        *([_P_VALUE] if _has_intervals(changes) else []),
     ]
-    definition = _with_reason(definition, found)
-    rows = _with_words(found).assign(
-        activity=[activity_label(name) for name in found["activity"]],
-        task=[shown_task(task) for task in found["task"]],
+    definition = _with_reason(definition, changes)
+    rows = _with_words(changes).assign(
+        activity=[activity_label(name) for name in changes["activity"]],
+        task=[shown_task(task) for task in changes["task"]],
     )
-    return table(title, rows, columns, definition=definition, reason=why_not(found))
+    return table(title, rows, columns, definition=definition, reason=why_not(changes))

@@ -27,20 +27,20 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
 
 def _typical(trace: Trace) -> tuple[pd.DataFrame, str]:
     """Return the paths of the steps, without a first one that is set apart, and what their time is called."""
-    found, of_steps = trace.critical_path, other_steps(trace)
-    if of_steps is not trace and len(found):
-        return found[found["step"].isin(of_steps.breakdown["step"])], "Time, after the first step"
-    return found, "Time, all steps" if len(found["step"].unique()) > 1 else "Time"
+    path, of_steps = trace.critical_path, other_steps(trace)
+    if of_steps is not trace and len(path):
+        return path[path["step"].isin(of_steps.breakdown["step"])], "Time, after the first step"
+    return path, "Time, all steps" if len(path["step"].unique()) > 1 else "Time"
 
 
 def _lengths(trace: Trace) -> dict[str, Any]:
     """Return a table of all steps together, by activity."""
-    found, time = _typical(trace)
+    path, time = _typical(trace)
     columns = [
         _WHAT,
         *figures(critical_path.FIGURES, ("duration_ns", time, "ns"), ("share", "% of path", "share")),
     ]
-    sums = found.groupby("category", observed=True)["duration_ns"].sum().sort_values(ascending=False)
+    sums = path.groupby("category", observed=True)["duration_ns"].sum().sort_values(ascending=False)
     names = [str(name) for name in sums.index]
     rows = pd.DataFrame(
         {
@@ -56,21 +56,21 @@ def _lengths(trace: Trace) -> dict[str, Any]:
         definition="Goes back from the last event of a step, each time to the dependency that finished last. "
         "Time on this path lengthens the step.",
         hints=[critical_path.FIGURES[name] for name in names],
-        reason=why_not(found),
+        reason=why_not(path),
     )
 
 
 def _ops(trace: Trace) -> dict[str, Any]:
     """Return a table of the op types on the paths."""
-    found, time = _typical(trace)
+    path, time = _typical(trace)
     columns = [
         key("op", "Op", "name"),
         _WHAT,
         *figures(critical_path.FIGURES, ("duration_ns", time, "ns"), ("share", "% of path", "share")),
         TableColumn("pieces", "Segments", "count", "Number of segments in this sum."),
     ]
-    total = max(int(found["duration_ns"].sum()), 1)
-    of_event = found.assign(op=trace.events["op"].take(found["event"].to_numpy()).array)
+    total = max(int(path["duration_ns"].sum()), 1)
+    of_event = path.assign(op=trace.events["op"].take(path["event"].to_numpy()).array)
     # A waiting event has not done anything yet: its wait is listed, but not as work.
     grouped = of_event.groupby(["op", "category"], observed=True)["duration_ns"].agg(["sum", "size"])
     sums = grouped.reset_index().sort_values("sum", ascending=False, kind="stable")
@@ -83,12 +83,12 @@ def _ops(trace: Trace) -> dict[str, Any]:
             "pieces": sums["size"],
         }
     )
-    return table("By op type on the path", rows, columns, light="op", reason=why_not(found), order="largest")
+    return table("By op type on the path", rows, columns, light="op", reason=why_not(path), order="largest")
 
 
 def _pieces(trace: Trace) -> dict[str, Any]:
-    found = trace.critical_path
-    rows = found.sort_values("duration_ns", ascending=False, kind="stable").head(MOST_ROWS)
+    path = trace.critical_path
+    rows = path.sort_values("duration_ns", ascending=False, kind="stable").head(MOST_ROWS)
     columns = [
         key("name", "Node", "name"),
         _WHAT,
@@ -100,7 +100,7 @@ def _pieces(trace: Trace) -> dict[str, Any]:
         TableColumn("place", "Lane", "text", "The lane of the event that ran or was waiting to run."),
     ]
     zoom = []
-    if not why_not(found):
+    if not why_not(path):
         targets = ZoomTargets(trace)
         zoom = targets.of_ranges(
             rows["start_ns"].to_numpy(),
@@ -121,15 +121,15 @@ def _pieces(trace: Trace) -> dict[str, Any]:
         columns,
         zoom=zoom,
         light="name",
-        reason=why_not(found),
-        row_count=len(found),
+        reason=why_not(path),
+        row_count=len(path),
         order="longest",
     )
 
 
 def _slack(trace: Trace) -> dict[str, Any]:
     """Return a table of device and host ops with slack: making them faster does not shorten a step."""
-    found = slack.slack(trace)
+    spare = slack.slack(trace)
     columns = [
         key("op", "Op", "name"),
         *figures(slack.FIGURES, ("slack_ns", "Least slack", "ns")),
@@ -137,9 +137,9 @@ def _slack(trace: Trace) -> dict[str, Any]:
         TableColumn("total_ns", "Time", "ns", "Sum of the durations of these events, in ns."),
         TableColumn("count", "Count", "count", "Number of these events."),
     ]
-    rows = found.assign(
-        op=trace.events["op"].take(found["event"].to_numpy()).array,
-        duration=trace.events["duration_ns"].take(found["event"].to_numpy()).to_numpy(),
+    rows = spare.assign(
+        op=trace.events["op"].take(spare["event"].to_numpy()).array,
+        duration=trace.events["duration_ns"].take(spare["event"].to_numpy()).to_numpy(),
     )
     grouped = rows.groupby("op", observed=True).agg(
         slack_ns=("slack_ns", "min"),
@@ -154,5 +154,5 @@ def _slack(trace: Trace) -> dict[str, Any]:
         columns,
         definition="Ops without slack determine how long the step takes.",
         light="op",
-        reason=why_not(found),
+        reason=why_not(spare),
     )

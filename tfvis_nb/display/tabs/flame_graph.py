@@ -58,11 +58,11 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
     ]
 
 
-def _graph(trace: Trace, found: Frames, activity: np.ndarray) -> dict[str, Any]:
+def _graph(trace: Trace, frame_table: Frames, activity: np.ndarray) -> dict[str, Any]:
     """Return the largest frames, parents first, and their times and events by step."""
-    tree, events = found.tree, found.events
+    tree, events = frame_table.tree, frame_table.events
     amounts = np.zeros((1, len(tree.part)), np.int64)
-    np.add.at(amounts[0], found.frame, found.self_ns)
+    np.add.at(amounts[0], frame_table.frame, frame_table.self_ns)
     total = tree.added_up(amounts)[0]
     least = np.sort(total)[-_MOST_FRAMES] if len(total) > _MOST_FRAMES else 0
     # The root has no parent.
@@ -72,9 +72,9 @@ def _graph(trace: Trace, found: Frames, activity: np.ndarray) -> dict[str, Any]:
         shown_in = shown_in[shown_in]
     number = np.cumsum(kept) - 1
     shown = np.flatnonzero(kept)
-    frame = number[shown_in[found.frame]]
+    frame = number[shown_in[frame_table.frame]]
     # A frame has the activity of its longest event; the root, to which others' small parts go, has none.
-    longest_first = np.argsort(-found.self_ns, kind="stable")
+    longest_first = np.argsort(-frame_table.self_ns, kind="stable")
     colour = np.full(len(shown), -1, np.int64)
     colour[frame[longest_first[::-1]]] = activity[events[longest_first[::-1]]]
     colour[0] = -1
@@ -82,7 +82,9 @@ def _graph(trace: Trace, found: Frames, activity: np.ndarray) -> dict[str, Any]:
         "labels": [printable(tree.part[at], LONGEST_TEXT) for at in shown.tolist()],
         "parents": [-1, *number[tree.parent[shown[1:]]].tolist()],
         "colours": ["" if at < 0 else ACTIVITIES[at] for at in colour.tolist()],
-        "parts": _parts(trace, events[longest_first], frame[longest_first], found.self_ns[longest_first]),
+        "parts": _parts(
+            trace, events[longest_first], frame[longest_first], frame_table.self_ns[longest_first]
+        ),
     }
 
 

@@ -13,16 +13,16 @@ _COMPILED = (("compilations", "Compiled", "count"), ("compiling_ns", "Compiling"
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return both tables if functions are called or traced; the second only if some are traced again."""
-    found = trace.functions
-    if why_not(found):
+    calls = trace.functions
+    if why_not(calls):
         return []
-    again = found["retraces"].any()
+    again = calls["retraces"].any()
     return [_functions(trace), *([_retraces(trace)] if again else [])]
 
 
 def _functions(trace: Trace) -> dict[str, Any]:
-    found = trace.functions
-    several = found["task"].nunique() > 1
+    calls = trace.functions
+    several = calls["task"].nunique() > 1
     columns = [
         *([key("task", "Task")] if several else []),
         *figures(
@@ -33,12 +33,12 @@ def _functions(trace: Trace) -> dict[str, Any]:
             ("traces", "Traced", "count"),
             ("retraces", "Again", "count"),
             ("tracing_ns", "Tracing", "ns"),
-            *(_COMPILED if found["compilations"].any() else []),
-            *([("nodes", "Nodes", "count")] if found["nodes"].notna().any() else []),
-            *([("source", "Defined in", "text")] if found["source"].notna().any() else []),
+            *(_COMPILED if calls["compilations"].any() else []),
+            *([("nodes", "Nodes", "count")] if calls["nodes"].notna().any() else []),
+            *([("source", "Defined in", "text")] if calls["source"].notna().any() else []),
         ),
     ]
-    rows = found.assign(name=found["name"].where(found["name"] != "", "outside calls"))
+    rows = calls.assign(name=calls["name"].where(calls["name"] != "", "outside calls"))
     return table(
         "Functions",
         rows,
@@ -51,7 +51,7 @@ def _functions(trace: Trace) -> dict[str, Any]:
 
 
 def _retraces(trace: Trace) -> dict[str, Any]:
-    found = retraces.retraces(trace)
+    traced_again = retraces.retraces(trace)
     columns = figures(
         retraces.FIGURES,
         ("name", "Function", "name"),
@@ -63,8 +63,8 @@ def _retraces(trace: Trace) -> dict[str, Any]:
     )
     return table(
         "Why functions are traced again",
-        found,
+        traced_again,
         columns,
-        zoom=ZoomTargets(trace).of_events(found["event"].head(MOST_ROWS)),
-        reason=why_not(found),
+        zoom=ZoomTargets(trace).of_events(traced_again["event"].head(MOST_ROWS)),
+        reason=why_not(traced_again),
     )

@@ -33,7 +33,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
 def _causes(trace: Trace) -> dict[str, Any]:
     """Return a table of all steps, without a first one that is set apart, by device and cause."""
     of_steps = other_steps(trace)
-    found = of_steps.idle_gaps
+    gaps = of_steps.idle_gaps
     columns = [
         _CAUSE,
         key("device", "Device"),
@@ -47,7 +47,7 @@ def _causes(trace: Trace) -> dict[str, Any]:
         TableColumn("count", "Gaps", "count", "Number of gaps with this cause."),
     ]
     where = ["task", "device"]
-    grouped = found.groupby([*where, "cause"], observed=True)["duration_ns"].agg(["sum", "size"])
+    grouped = gaps.groupby([*where, "cause"], observed=True)["duration_ns"].agg(["sum", "size"])
     sums = grouped.reset_index().sort_values("sum", ascending=False, kind="stable")
     # Grouped by device, the longest idle time first.
     whole = sums.groupby(where, observed=True)["sum"].transform("sum")
@@ -69,9 +69,9 @@ def _causes(trace: Trace) -> dict[str, Any]:
         columns,
         definition="Causes add up to the device's idle time exactly. Click a row to see its longest gap and"
         " to select the events that end its gaps." + ("" if of_steps is trace else f" {WITHOUT_FIRST}"),
-        zoom=[] if found.empty else _parts(trace, found, sums.head(MOST_ROWS)),
+        zoom=[] if gaps.empty else _parts(trace, gaps, sums.head(MOST_ROWS)),
         hints=hints,
-        reason=why_not(found),
+        reason=why_not(gaps),
     )
 
 
@@ -87,17 +87,17 @@ def _parts(trace: Trace, gaps: pd.DataFrame, sums: pd.DataFrame) -> list[dict[st
     longest = pd.DataFrame([row.iloc[0] for row in rows])
     starts = longest["start_ns"].to_numpy(np.int64)
     ends = starts + longest["duration_ns"].to_numpy(np.int64)
-    found = ZoomTargets(trace).of_devices(longest["task"], longest["device"], starts, ends)
-    for target, row in zip(found, rows, strict=True):
+    targets = ZoomTargets(trace).of_devices(longest["task"], longest["device"], starts, ends)
+    for target, row in zip(targets, rows, strict=True):
         ended_by = row["end_event"].loc[row["end_event"] >= 0].unique().tolist()
         if target is not None and ended_by:
             target |= {"events": ended_by[:MOST_SELECTED], "of": len(ended_by)}
-    return found
+    return targets
 
 
 def _longest(trace: Trace) -> dict[str, Any]:
     """Return a table of the longest gaps, each with its main cause."""
-    found = trace.idle_gaps
+    gaps = trace.idle_gaps
     columns = [
         key("device", "Device"),
         *step_key(trace),
@@ -107,12 +107,12 @@ def _longest(trace: Trace) -> dict[str, Any]:
         TableColumn("share", "Share", "share", "The part of the gap that has this cause."),
         TableColumn("name", "Blocking op", "name", "The node that took most of this time."),
     ]
-    main = found.sort_values("duration_ns", ascending=False, kind="stable").drop_duplicates("gap")
+    main = gaps.sort_values("duration_ns", ascending=False, kind="stable").drop_duplicates("gap")
     order = main.sort_values("gap_ns", ascending=False, kind="stable").head(MOST_ROWS)
-    starts = found.groupby("gap")["start_ns"].min().reindex(order["gap"]).to_numpy()
+    starts = gaps.groupby("gap")["start_ns"].min().reindex(order["gap"]).to_numpy()
     zoom: list[dict[str, Any] | None] = []
     rows = named(order).assign(name="", share=order["duration_ns"] / order["gap_ns"])
-    if not why_not(found):
+    if not why_not(gaps):
         targets = ZoomTargets(trace)
         zoom = targets.of_devices(order["task"], order["device"], starts, starts + order["gap_ns"].to_numpy())
         event = order["cause_event"].to_numpy()
@@ -129,14 +129,14 @@ def _longest(trace: Trace) -> dict[str, Any]:
         definition="Click a row to see the gap on the device's lanes.",
         zoom=zoom,
         light="name",
-        reason=why_not(found),
+        reason=why_not(gaps),
         row_count=len(main),
         order="longest",
     )
 
 
 def _stretches(trace: Trace) -> dict[str, Any]:
-    found = launch_bound.launch_stretches(trace)
+    stretches = launch_bound.launch_stretches(trace)
     columns = [
         key("device", "Device"),
         *step_key(trace),
@@ -149,10 +149,10 @@ def _stretches(trace: Trace) -> dict[str, Any]:
             ("ops", "Ops", "name"),
         ),
     ]
-    rows = found.head(MOST_ROWS)
+    rows = stretches.head(MOST_ROWS)
     ends = (rows["start_ns"] + rows["duration_ns"]).to_numpy()
     zoom = []
-    if not why_not(found):
+    if not why_not(stretches):
         zoom = ZoomTargets(trace).of_devices(rows["task"], rows["device"], rows["start_ns"].to_numpy(), ends)
     return table(
         "Launch-bound intervals",
@@ -161,7 +161,7 @@ def _stretches(trace: Trace) -> dict[str, Any]:
         definition="Intervals during more than half of which the device is idle because it waits for kernel"
         " launches.",
         zoom=zoom,
-        reason=why_not(found),
-        row_count=len(found),
+        reason=why_not(stretches),
+        row_count=len(stretches),
         order="longest",
     )

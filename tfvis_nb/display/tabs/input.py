@@ -39,20 +39,22 @@ def why_none(trace: Trace) -> str:
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return a picture of the stages, each below its consumer, and their tables."""
-    found = trace.input_pipeline
-    reason = why_not(found)
-    labels = [stage_label(*names) for names in zip(found["stage"], found["dataset"], strict=True)]
-    stages = found.assign(
-        per_second=found["per_second"].round(),
-        autotune=found["autotune"].map({True: "AUTOTUNE", False: "program"}),
-        deterministic=found["deterministic"].map({True: "kept", False: "any"}),
-        algorithm=found["algorithm"].where(found["algorithm"] != ""),
+    stages_table = trace.input_pipeline
+    reason = why_not(stages_table)
+    labels = [
+        stage_label(*names) for names in zip(stages_table["stage"], stages_table["dataset"], strict=True)
+    ]
+    stages = stages_table.assign(
+        per_second=stages_table["per_second"].round(),
+        autotune=stages_table["autotune"].map({True: "AUTOTUNE", False: "program"}),
+        deterministic=stages_table["deterministic"].map({True: "kept", False: "any"}),
+        algorithm=stages_table["algorithm"].where(stages_table["algorithm"] != ""),
         stage=labels,
     )
-    indented = [_INDENT * depth + label for depth, label in zip(found["depth"], labels, strict=True)]
+    indented = [_INDENT * depth + label for depth, label in zip(stages_table["depth"], labels, strict=True)]
     zoom = ZoomTargets(trace).of_events(stages["longest"].head(MOST_ROWS)) if len(stages) else []
     times = _columns(
-        found,
+        stages_table,
         ("self_ns", "Self", "ns"),
         ("wait_ns", "Consumer waits", "ns"),
         ("calls", "Calls", "count"),
@@ -70,8 +72,8 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
             zoom=zoom,
             reason=reason,
         ),
-        _of_some("Budgets of AUTOTUNE", stages, _columns(found, *_BUDGETS), reason),
-        _of_some("Parallelism and buffers", stages, _columns(found, *_SETTINGS), reason),
+        _of_some("Budgets of AUTOTUNE", stages, _columns(stages_table, *_BUDGETS), reason),
+        _of_some("Parallelism and buffers", stages, _columns(stages_table, *_SETTINGS), reason),
     ]
 
 
@@ -102,8 +104,8 @@ def _picture(stages: pd.DataFrame, zoom: Sequence[Any], reason: str) -> dict[str
     }
 
 
-def _columns(found: pd.DataFrame, *columns: tuple[str, str, str]) -> list[TableColumn]:
-    several = [("task", "Task", "text")] if len(found["task"].unique()) > 1 else []
+def _columns(stages: pd.DataFrame, *columns: tuple[str, str, str]) -> list[TableColumn]:
+    several = [("task", "Task", "text")] if len(stages["task"].unique()) > 1 else []
     return figures(input_pipeline.FIGURES, *several, ("stage", "Stage", "text"), *columns)
 
 

@@ -42,10 +42,10 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
 
 def _kernels(trace: Trace) -> list[dict[str, Any]]:
     """Return the table of kernels, if there are any."""
-    found = trace.kernels
-    if why_not(found):
+    kernels = trace.kernels
+    if why_not(kernels):
         return []
-    found = found.assign(tensor_cores=found["tensor_cores"].map({True: "yes", False: "no"}))
+    kernels = kernels.assign(tensor_cores=kernels["tensor_cores"].map({True: "yes", False: "no"}))
     columns = figures(
         KERNEL_FIGURES,
         ("name", "Kernel", "name"),
@@ -60,7 +60,7 @@ def _kernels(trace: Trace) -> list[dict[str, Any]]:
         ("tensor_cores", "Tensor Cores", "text"),
         ("flop_rate", "Operations a second", "operations/s"),
     )
-    rows = found.head(MOST_ROWS)
+    rows = kernels.head(MOST_ROWS)
     return [
         table(
             "By kernel",
@@ -71,7 +71,7 @@ def _kernels(trace: Trace) -> list[dict[str, Any]]:
             light="op",
             bar="total_ns",
             colours=["device_compute"] * len(rows),
-            row_count=len(found),
+            row_count=len(kernels),
             order="longest",
         )
     ]
@@ -84,11 +84,11 @@ def _runs(trace: Trace) -> np.ndarray:
 
 def _instructions(trace: Trace) -> list[dict[str, Any]]:
     """Return the table of instructions, if events ran any."""
-    found = trace.hlo_ops
-    if why_not(found):
+    instructions = trace.hlo_ops
+    if why_not(instructions):
         return []
     keys = ["program", "hlo_op"]
-    found = found.merge(trace.roofline[[*keys, *_LIMITS]], on=keys, how="left")
+    instructions = instructions.merge(trace.roofline[[*keys, *_LIMITS]], on=keys, how="left")
     columns = figures(
         hlo_ops.FIGURES | roofline.FIGURES,
         ("hlo_op", "Instruction", "name"),
@@ -103,7 +103,7 @@ def _instructions(trace: Trace) -> list[dict[str, Any]]:
         ("op_name", "Op", "text"),
         ("program", "Program", "text"),
     )
-    rows = found.head(MOST_ROWS)
+    rows = instructions.head(MOST_ROWS)
     # The folder of the file would hide the line.
     rows = rows.assign(source=rows["source"].str.rpartition("/")[2])
     return [
@@ -116,7 +116,7 @@ def _instructions(trace: Trace) -> list[dict[str, Any]]:
             zoom=ZoomTargets(trace).of_events(rows["longest"]),
             bar="self_ns",
             colours=["device_compute"] * len(rows),
-            row_count=len(found),
+            row_count=len(instructions),
             order="longest",
         )
     ]

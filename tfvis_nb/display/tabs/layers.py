@@ -21,12 +21,12 @@ def why_none(trace: Trace) -> str:
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return the table of layers."""
-    found, reason = trace.layers, why_none(trace)
-    named = found["layer"] != ""
+    layer_table, reason = trace.layers, why_none(trace)
+    named = layer_table["layer"] != ""
     columns = figures(
         layers.FIGURES,
         ("layer", "Layer", "name"),
-        *([("class", "Class", "text")] if (found["class"] != "").any() else []),
+        *([("class", "Class", "text")] if (layer_table["class"] != "").any() else []),
         ("phase", "Phase", "text"),
         ("device_ns", "Device", "ns"),
         ("device_share", "% of device", "share"),
@@ -36,12 +36,16 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
         *(
             (name, label, "bytes")
             for name, label in (("output_bytes", "Outputs"), ("parameter_bytes", "Parameters"))
-            if found[name].notna().any()
+            if layer_table[name].notna().any()
         ),
     )
-    rows = found.assign(layer=found["layer"].where(named, "no layer")) if not reason else found.head(0)
+    rows = (
+        layer_table.assign(layer=layer_table["layer"].where(named, "no layer"))
+        if not reason
+        else layer_table.head(0)
+    )
     # On a CPU no row has device time.
-    bar = "device_ns" if found["device_ns"].any() else "host_ns"
+    bar = "device_ns" if layer_table["device_ns"].any() else "host_ns"
     return [
         table(
             "By layer and phase",

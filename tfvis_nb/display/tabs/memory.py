@@ -132,7 +132,7 @@ def _failure(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _peaks(trace: Trace) -> dict[str, Any]:
-    found = memory_usage.memory_peaks(trace)
+    peaks = memory_usage.memory_peaks(trace)
     columns = [
         _ALLOCATOR,
         # In a profile a curve spans all steps; its peak lies in one.
@@ -149,14 +149,14 @@ def _peaks(trace: Trace) -> dict[str, Any]:
             ("in_use_bytes", "Allocator-reported", "bytes"),
         ),
     ]
-    rows = found.sort_values("peak_bytes", ascending=False, kind="stable")
+    rows = peaks.sort_values("peak_bytes", ascending=False, kind="stable")
     zoom = []
-    if not why_not(found):
+    if not why_not(peaks):
         targets = ZoomTargets(trace)
         zoom = targets.of_steps(rows["at_step"].fillna(rows["step"]).astype("int64").head(MOST_ROWS))
         rows = rows.assign(at_ns=rows["at_ns"] - targets.origin)
-    block = table("Peaks", _marked(named(rows)), columns, zoom=zoom, reason=why_not(found), order="largest")
-    if not why_not(found):
+    block = table("Peaks", _marked(named(rows)), columns, zoom=zoom, reason=why_not(peaks), order="largest")
+    if not why_not(peaks):
         # Profiles have it as a share of the allocator's memory, but not the size of that memory.
         block["absent"].append("Largest free block")
     return block
@@ -164,7 +164,7 @@ def _peaks(trace: Trace) -> dict[str, Any]:
 
 def _use(trace: Trace, by: memory_breakdown.By, column: TableColumn) -> dict[str, Any]:
     """Return the use of memory at the highest peak of each allocator."""
-    found = memory_breakdown.memory_breakdown(trace, by)
+    parts = memory_breakdown.memory_breakdown(trace, by)
     columns = [
         column,
         _ALLOCATOR,
@@ -175,19 +175,19 @@ def _use(trace: Trace, by: memory_breakdown.By, column: TableColumn) -> dict[str
             ("count", "Buffers", "count"),
         ),
     ]
-    rows, reason = found, why_not(found)
-    if by == "layer" and not reason and not (found[by] != "").any():
+    rows, reason = parts, why_not(parts)
+    if by == "layer" and not reason and not (parts[by] != "").any():
         reason = Text("no_scopes")
     if not reason:
         peaks = memory_usage.memory_peaks(trace)
         where = ["step", "task", "allocator"]
         highest = peaks.sort_values("peak_bytes", ascending=False).drop_duplicates(where[1:])
-        rows = found.merge(highest[[*where, "estimated"]], on=where)
+        rows = parts.merge(highest[[*where, "estimated"]], on=where)
         rows = _marked(rows).sort_values("bytes", ascending=False, kind="stable")
         rows = rows.assign(**{by: rows[by].astype(str).replace("", f"(unknown {by})")})
     return table(
         f"Peak memory by {by}",
-        found.head(0) if reason else rows,
+        parts.head(0) if reason else rows,
         columns,
         definition="Use of each allocator's memory at its highest peak.",
         light=by if by == "op" else None,
@@ -198,13 +198,13 @@ def _use(trace: Trace, by: memory_breakdown.By, column: TableColumn) -> dict[str
 
 def _buffers(trace: Trace) -> dict[str, Any]:
     """Return the buffers alive at any of the peaks, the largest first."""
-    found = trace.lifetimes
+    buffers = trace.lifetimes
     peaks = memory_usage.memory_peaks(trace)
-    reason = why_not(found) or why_not(peaks)
-    rows, zoom, origins, steps = found, [], [], step_key(trace)
+    reason = why_not(buffers) or why_not(peaks)
+    rows, zoom, origins, steps = buffers, [], [], step_key(trace)
     if not reason:
-        alive = memory_usage.alive_at_peak(found, peaks) >= 0
-        rows = found[alive].sort_values("bytes", ascending=False, kind="stable")
+        alive = memory_usage.alive_at_peak(buffers, peaks) >= 0
+        rows = buffers[alive].sort_values("bytes", ascending=False, kind="stable")
         targets = ZoomTargets(trace)
         first = rows.head(MOST_ROWS)
         zoom = targets.of_ranges(

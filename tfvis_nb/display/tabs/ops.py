@@ -36,7 +36,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
 
 
 def _statistics(trace: Trace, by: op_statistics.Grouping, title: str) -> dict[str, Any]:
-    found = op_statistics.op_statistics(trace, by=by)
+    statistics = op_statistics.op_statistics(trace, by=by)
     columns = [
         key(by, "Op" if by == "op" else "Node", "name"),
         *figures(
@@ -52,19 +52,19 @@ def _statistics(trace: Trace, by: op_statistics.Grouping, title: str) -> dict[st
             ("p99_ns", "p99", "ns"),
         ),
     ]
-    found = found[found["side"].astype(str) != "repeated"]
+    statistics = statistics[statistics["side"].astype(str) != "repeated"]
     # The largest of each side first, no matter which side has more.
-    rows = found.sort_values("self_ns", ascending=False, kind="stable", na_position="last")
+    rows = statistics.sort_values("self_ns", ascending=False, kind="stable", na_position="last")
     longest = rows["longest"].head(MOST_ROWS)
-    zoom = [] if why_not(found) else ZoomTargets(trace).of_device_events(longest, _groups(trace, by))
-    colours = [] if why_not(found) else _colours(trace, rows.head(MOST_ROWS))
+    zoom = [] if why_not(statistics) else ZoomTargets(trace).of_device_events(longest, _groups(trace, by))
+    colours = [] if why_not(statistics) else _colours(trace, rows.head(MOST_ROWS))
     definition = (
         "The colour of a bar is the activity of the longest event. Click a row to select its events on the"
         " device, or to see its longest one on the host. Durations:"
         " how many events took how long, from the shortest to the longest on a logarithmic axis. Click a bar"
         " there to select its events."
     )
-    histograms = [] if why_not(found) else _histograms(trace, by, longest)
+    histograms = [] if why_not(statistics) else _histograms(trace, by, longest)
     return table(
         title,
         rows,
@@ -74,7 +74,7 @@ def _statistics(trace: Trace, by: op_statistics.Grouping, title: str) -> dict[st
         light=by,
         bar="self_ns",
         colours=colours,
-        reason=why_not(found),
+        reason=why_not(statistics),
         order="largest",
     ) | {"histograms": histograms, "range": by}
 
@@ -87,8 +87,8 @@ def _groups(trace: Trace, by: str) -> np.ndarray:
 
 def _histograms(trace: Trace, by: str, longest: pd.Series) -> list[dict[str, Any]]:
     """Return the histogram of each row: the edges of its bins, and the number and ids of events in each."""
-    found = distributions.histograms(trace, by, longest.to_numpy())
-    counts = [[len(events) for events in one.events] for one in found]
+    of_rows = distributions.histograms(trace, by, longest.to_numpy())
+    counts = [[len(events) for events in one.events] for one in of_rows]
     bins = sum(count > 0 for one in counts for count in one)
     most = _MOST_LISTED if sum(map(sum, counts)) <= _MOST_LISTED else max(_MOST_LISTED // bins, 1)
     return [
@@ -97,7 +97,7 @@ def _histograms(trace: Trace, by: str, longest: pd.Series) -> list[dict[str, Any
             "counts": count,
             "events": [events[:most].tolist() for events in one.events],
         }
-        for one, count in zip(found, counts, strict=True)
+        for one, count in zip(of_rows, counts, strict=True)
     ]
 
 
@@ -111,7 +111,7 @@ def _colours(trace: Trace, rows: pd.DataFrame) -> list[str]:
 
 
 def _scopes(trace: Trace) -> dict[str, Any]:
-    found = scope_tree.scope_tree(trace)
+    scopes = scope_tree.scope_tree(trace)
     columns = [
         key("scope", "Scope", "name"),
         *figures(
@@ -125,9 +125,9 @@ def _scopes(trace: Trace) -> dict[str, Any]:
         ),
     ]
     # The root is not a scope, and single nodes have their own table.
-    inner = found.index.isin(found["parent"]) & (found["parent"] >= 0)
-    rows = found[inner].sort_values(["device_ns", "host_ns"], ascending=False, kind="stable")
-    reason = why_not(found) or (NONE if len(rows) else Text("no_scopes"))
+    inner = scopes.index.isin(scopes["parent"]) & (scopes["parent"] >= 0)
+    rows = scopes[inner].sort_values(["device_ns", "host_ns"], ascending=False, kind="stable")
+    reason = why_not(scopes) or (NONE if len(rows) else Text("no_scopes"))
     return table(
         "By name scope",
         rows,
@@ -141,7 +141,7 @@ def _scopes(trace: Trace) -> dict[str, Any]:
 
 
 def _on_cpu(trace: Trace) -> dict[str, Any]:
-    found = cpu_ops_between_kernels.cpu_ops_between_kernels(trace)
+    on_cpu = cpu_ops_between_kernels.cpu_ops_between_kernels(trace)
     columns = [
         key("name", "Node", "name"),
         key("op", "Op"),
@@ -157,8 +157,8 @@ def _on_cpu(trace: Trace) -> dict[str, Any]:
             ("to_device_bytes", "Bytes to GPU", "bytes"),
         ),
     ]
-    rows = found.head(MOST_ROWS)
-    zoom = [] if why_not(found) else ZoomTargets(trace).of_events(rows["longest"])
+    rows = on_cpu.head(MOST_ROWS)
+    zoom = [] if why_not(on_cpu) else ZoomTargets(trace).of_events(rows["longest"])
     return table(
         "CPU ops inside GPU work",
         rows,
@@ -167,7 +167,7 @@ def _on_cpu(trace: Trace) -> dict[str, Any]:
         " to or from the host.",
         zoom=zoom,
         light="name",
-        reason=why_not(found),
-        row_count=len(found),
+        reason=why_not(on_cpu),
+        row_count=len(on_cpu),
         order="longest",
     )

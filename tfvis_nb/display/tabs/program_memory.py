@@ -23,11 +23,11 @@ _TOTALS = (
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return the tables of programs and buffers, if a compiled program has its buffer assignment."""
-    found = trace.program_memory
-    if why_not(found):
+    parts = trace.program_memory
+    if why_not(parts):
         return []
     # Memory other than the main memory of the device has its own size.
-    space = [("memory_space", "Memory space", "number")] if found["memory_space"].any() else []
+    space = [("memory_space", "Memory space", "number")] if parts["memory_space"].any() else []
     columns = figures(
         program_memory.FIGURES,
         ("hlo_op", "Instruction", "name"),
@@ -38,11 +38,11 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
         ("program", "Program", "text"),
         ("shape", "Shape", "text"),
     )
-    shown = found.head(MOST_ROWS)
+    shown = parts.head(MOST_ROWS)
     return [
         table(
             "Memory of compiled programs",
-            _totals(found),
+            _totals(parts),
             [*figures(program_memory.FIGURES, ("program", "Program", "name"), *space), *_TOTALS],
             definition="Bytes of the buffers below. Programs share buffers if the output of one is the"
             " parameter of another, so their totals do not add up.",
@@ -51,7 +51,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
         ),
         table(
             "Buffers of compiled programs",
-            found,
+            parts,
             columns,
             definition="Buffers alive when a program needs most memory, as XLA assigned them when it compiled"
             " the program. Those with grey bars are alive as long as it runs.",
@@ -61,9 +61,9 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
     ]
 
 
-def _totals(found: pd.DataFrame) -> pd.DataFrame:
+def _totals(parts: pd.DataFrame) -> pd.DataFrame:
     where = ["program", "memory_space"]
-    sums = found.pivot_table(index=where, columns="kind", values="bytes", aggfunc="sum", fill_value=0)
+    sums = parts.pivot_table(index=where, columns="kind", values="bytes", aggfunc="sum", fill_value=0)
     sums = sums.reindex(columns=[*_KINDS], fill_value=0)
     return (
         sums.assign(total=sums.sum(axis=1)).sort_values("total", ascending=False, kind="stable").reset_index()

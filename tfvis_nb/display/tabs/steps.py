@@ -26,8 +26,8 @@ def why_none(trace: Trace) -> str:
 
 def blocks(trace: Trace) -> list[dict[str, Any]]:
     """Return the chart of steps, the figures of each step, and stragglers if there are several tasks."""
-    found = [chart(trace, "steps", _CHART), _table(trace), _against_median(trace)] if _several(trace) else []
-    return [*found, _late_tasks(trace)] if _meet(trace) else found
+    steps = [chart(trace, "steps", _CHART), _table(trace), _against_median(trace)] if _several(trace) else []
+    return [*steps, _late_tasks(trace)] if _meet(trace) else steps
 
 
 def _table(trace: Trace) -> dict[str, Any]:
@@ -58,7 +58,7 @@ def _table(trace: Trace) -> dict[str, Any]:
 
 def _against_median(trace: Trace) -> dict[str, Any]:
     """Return a table of each step's difference from the median step, the longest first."""
-    found = slow_steps.slow_steps(trace)
+    compared = slow_steps.slow_steps(trace)
     columns = [
         key("step", "Step", "step"),
         *figures(
@@ -73,10 +73,10 @@ def _against_median(trace: Trace) -> dict[str, Any]:
             ("op_ns", "Op change", "ns"),
         ),
     ]
-    rows = found.sort_values("duration_ns", ascending=False, kind="stable").head(MOST_ROWS)
+    rows = compared.sort_values("duration_ns", ascending=False, kind="stable").head(MOST_ROWS)
     rows = rows.assign(activity=[activity_label(name) for name in rows["activity"]])
-    zoom = [] if why_not(found) else ZoomTargets(trace).of_steps(rows["step"])
-    middle = f", step {found['median_step'].iloc[0]}" if len(found) else ""
+    zoom = [] if why_not(compared) else ZoomTargets(trace).of_steps(rows["step"])
+    middle = f", step {compared['median_step'].iloc[0]}" if len(compared) else ""
     return table(
         "Compared with the median step",
         rows,
@@ -84,8 +84,8 @@ def _against_median(trace: Trace) -> dict[str, Any]:
         definition=f"Each step compared with the step of median duration{middle}.",
         zoom=zoom,
         light="op",
-        reason=why_not(found),
-        row_count=len(found),
+        reason=why_not(compared),
+        row_count=len(compared),
         order="longest",
     )
 
@@ -99,7 +99,7 @@ def _meet(trace: Trace) -> bool:
 
 
 def _late_tasks(trace: Trace) -> dict[str, Any]:
-    found = stragglers.late_tasks(trace)
+    late = stragglers.late_tasks(trace)
     columns = [
         key("task", "Task"),
         *figures(
@@ -115,8 +115,8 @@ def _late_tasks(trace: Trace) -> dict[str, Any]:
     ]
     return table(
         "Stragglers",
-        named(found),
+        named(late),
         columns,
         definition="Where tasks wait for one another, which one arrives last, and how late.",
-        reason=why_not(found),
+        reason=why_not(late),
     )

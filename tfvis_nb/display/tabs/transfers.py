@@ -47,7 +47,7 @@ def _between(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _matrix(trace: Trace) -> dict[str, Any]:
-    found = transfer_matrix.transfer_matrix(trace)
+    routes_table = transfer_matrix.transfer_matrix(trace)
     columns = [
         *_ENDS,
         *figures(
@@ -60,17 +60,21 @@ def _matrix(trace: Trace) -> dict[str, Any]:
             ("bandwidth", "Bandwidth", "bytes/s"),
         ),
     ]
-    zoom = [] if why_not(found) else ZoomTargets(trace).of_events(found["largest"].head(MOST_ROWS))
+    zoom = (
+        [] if why_not(routes_table) else ZoomTargets(trace).of_events(routes_table["largest"].head(MOST_ROWS))
+    )
     definition = (
         "One row for all transfers and copies between two devices. Click a row to see the largest one."
     )
     title = "Transfers by route"
-    routes = table(title, _between(found), columns, definition=definition, zoom=zoom, reason=why_not(found))
+    routes = table(
+        title, _between(routes_table), columns, definition=definition, zoom=zoom, reason=why_not(routes_table)
+    )
     return routes | {"range": "route"}
 
 
 def _slowest(trace: Trace) -> dict[str, Any]:
-    found = slowest_transfers.slowest_transfers(trace)
+    slowest = slowest_transfers.slowest_transfers(trace)
     columns = [
         TableColumn("tensor", "Tensor", "name", "The tensor received, or the node whose data was copied."),
         *step_key(trace),
@@ -85,7 +89,7 @@ def _slowest(trace: Trace) -> dict[str, Any]:
         TableColumn("consumer_name", "Consumer", "name", slowest_transfers.FIGURES["consumer"]),
         *figures(slowest_transfers.FIGURES, ("last_input", "Last input", "text")),
     ]
-    rows = _between(found.head(MOST_ROWS))
+    rows = _between(slowest.head(MOST_ROWS))
     names = trace.events["name"].take(rows["event"].to_numpy()).astype(str).to_numpy()
     tensors = rows["tensor"].fillna("").astype(str)
     rows = rows.assign(
@@ -99,7 +103,7 @@ def _slowest(trace: Trace) -> dict[str, Any]:
         columns,
         zoom=zoom,
         light="tensor",
-        reason=why_not(found),
-        row_count=len(found),
+        reason=why_not(slowest),
+        row_count=len(slowest),
         order="slowest",
     ) | {"range": "events"}

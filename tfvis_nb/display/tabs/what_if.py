@@ -116,11 +116,11 @@ def _predicted(trace: Trace, **changes: Any) -> Predicted:
     return trace.what_if(**changes)
 
 
-def _outcome(trace: Trace, found: Predicted) -> dict[str, Any]:
+def _outcome(trace: Trace, predicted_trace: Predicted) -> dict[str, Any]:
     """Describe the recorded median step, on the task that idles least in it."""
-    times = possible(trace, found.altered, found.times)
+    times = possible(trace, predicted_trace.altered, predicted_trace.times)
     row = times[times["step"] == median_step(trace)].iloc[0]
-    recorded, predicted = (_parts(each, int(row["step"])) for each in (trace, found))
+    recorded, predicted = (_parts(each, int(row["step"])) for each in (trace, predicted_trace))
     idle = recorded[["idle_ns", "unknown_ns"]].sum(axis=1)
     task = "" if idle.empty else str(idle.idxmin())
     parts = predicted.reindex([task], fill_value=0).iloc[0]
@@ -135,16 +135,18 @@ def _outcome(trace: Trace, found: Predicted) -> dict[str, Any]:
         "parts": [
             {"name": part.removesuffix("_ns"), "ns": int(parts[part])} for part in PARTS if parts[part]
         ],
-        "range": None if np.isnan(found.typical.low_ns) else [found.typical.low_ns, found.typical.high_ns],
-        "drift": format_percent(found.drift),
-        "doubt": found.doubt or "",
+        "range": None
+        if np.isnan(predicted_trace.typical.low_ns)
+        else [predicted_trace.typical.low_ns, predicted_trace.typical.high_ns],
+        "drift": format_percent(predicted_trace.drift),
+        "doubt": predicted_trace.doubt or "",
     }
 
 
 def _parts(trace: Trace, step: int) -> pd.DataFrame:
     """Return the parts of a step for each task."""
-    found = trace.breakdown
-    rows = found[(found["step"] == step) & (found["device"].astype(str) == "")]
+    steps = trace.breakdown
+    rows = steps[(steps["step"] == step) & (steps["device"].astype(str) == "")]
     return rows.assign(task=rows["task"].astype(str)).set_index("task")[list(PARTS)].fillna(0)
 
 
@@ -165,8 +167,8 @@ def _choices(trace: Trace) -> list[dict[str, Any]]:
                 *([[ON_GPU, "at the speed of a GPU"]] if subject in moves else []),
             ],
         }
-        for subject, found in _names(trace)
-        if (names := [list(pair) for pair in found if 0 < len(pair[0]) <= LONGEST_TEXT])
+        for subject, choices in _names(trace)
+        if (names := [list(pair) for pair in choices if 0 < len(pair[0]) <= LONGEST_TEXT])
     ]
 
 
@@ -186,11 +188,11 @@ def _foremost(trace: Trace, subject: str, names: list[list[str]]) -> list[list[s
 def _on_path(trace: Trace) -> np.ndarray:
     """Return the time of each event on the critical path, in ns; kernels share that of their launches."""
     path, edges = trace.critical_path, trace.edges
-    found = np.zeros(len(trace.events), np.int64)
-    np.add.at(found, path["event"].to_numpy(np.int64), path["duration_ns"].to_numpy(np.int64))
+    on_path = np.zeros(len(trace.events), np.int64)
+    np.add.at(on_path, path["event"].to_numpy(np.int64), path["duration_ns"].to_numpy(np.int64))
     launched = edges[edges["kind"].astype(str) == "launch"]
-    np.add.at(found, launched["target"].to_numpy(np.int64), found[launched["source"].to_numpy(np.int64)])
-    return found
+    np.add.at(on_path, launched["target"].to_numpy(np.int64), on_path[launched["source"].to_numpy(np.int64)])
+    return on_path
 
 
 def _names(trace: Trace) -> Iterator[tuple[str, list[tuple[str, str]]]]:
@@ -231,21 +233,21 @@ def _costs(trace: Trace) -> dict[str, Any]:
         for name, (along, saved) in _saved(trace).items()
         if saved.share >= LEAST_GAIN
     ]
-    found = pd.DataFrame(rows, columns=[column.name for column in _COSTS])
-    found = found.sort_values("saved_share", ascending=False, kind="stable")
+    costs = pd.DataFrame(rows, columns=[column.name for column in _COSTS])
+    costs = costs.sort_values("saved_share", ascending=False, kind="stable")
     reason = "" if rows else Text("no_activity_saves")
-    return table("Steps without an activity", found, _COSTS, definition=_SAVING, reason=reason)
+    return table("Steps without an activity", costs, _COSTS, definition=_SAVING, reason=reason)
 
 
 @per_trace
 def _saved(trace: Trace) -> dict[str, tuple[str, Gain]]:
     """Return for each activity what goes along, and what the steps without it save, as in findings."""
-    found = {}
+    saved = {}
     for name in _activities(trace):
         changes = {"activities": {name: 0}}
         removed = requested(trace, changes).factor == 0
-        found[name] = (_along(trace, name, removed), gain(trace, changes, _steps(trace)))
-    return found
+        saved[name] = (_along(trace, name, removed), gain(trace, changes, _steps(trace)))
+    return saved
 
 
 def _steps(trace: Trace) -> np.ndarray:

@@ -41,13 +41,15 @@ class ZoomTargets:
         events = self._trace.events
         on_device = np.flatnonzero(locations(events) == LOCATIONS.index("device"))
         by_length = on_device[np.argsort(-events["duration_ns"].to_numpy()[on_device], kind="stable")]
-        found: dict[int, list[int]] = {}
+        of_group: dict[int, list[int]] = {}
         wanted = {int(group[event]) for event in longest}
         for event, number in zip(by_length.tolist(), group[by_length].tolist(), strict=True):
-            if number in wanted and len(listed := found.setdefault(number, [])) < MOST_SELECTED:
+            if number in wanted and len(listed := of_group.setdefault(number, [])) < MOST_SELECTED:
                 listed.append(event)
         counts = np.bincount(group[on_device], minlength=1 + int(group.max(initial=0)))
-        rows = [(found.get(int(group[event]), [int(event)]), int(counts[group[event]])) for event in longest]
+        rows = [
+            (of_group.get(int(group[event]), [int(event)]), int(counts[group[event]])) for event in longest
+        ]
         return [self._of_event(selected[0]) | {"events": selected, "of": count} for selected, count in rows]
 
     def _of_event(self, event: int) -> dict[str, Any]:
@@ -70,14 +72,14 @@ class ZoomTargets:
     ) -> list[dict[str, Any] | None]:
         """Return ranges of epoch ns, each with an event if given; an end of 0 means the end of the trace."""
         last = int(self._end.max())
-        found: list[dict[str, Any] | None] = [
+        targets: list[dict[str, Any] | None] = [
             {"start": int(start) - self.origin, "end": (int(end) if end > 0 else last) - self.origin}
             for start, end in zip(starts, ends, strict=True)
         ]
-        for target, event in zip(found, [] if events is None else events, strict=False):
+        for target, event in zip(targets, [] if events is None else events, strict=False):
             if target is not None and event >= 0:
                 target["events"] = [int(event)]
-        return found
+        return targets
 
     def of_devices(
         self, tasks: pd.Series, devices: pd.Series, starts: np.ndarray, ends: np.ndarray
@@ -87,9 +89,9 @@ class ZoomTargets:
         drawn = order_lanes(self._trace.events).table
         for number, where in enumerate(zip(drawn["task"], drawn["device"], strict=True)):
             lanes.setdefault(where, []).append(number)
-        found = self.of_ranges(starts, ends)
+        targets = self.of_ranges(starts, ends)
         keys = zip(tasks.astype(str), devices.astype(str), strict=True)
-        for target, where in zip(found, keys, strict=True):
+        for target, where in zip(targets, keys, strict=True):
             if target is not None and where in lanes:
                 target["lanes"] = lanes[where]
-        return found
+        return targets

@@ -131,15 +131,15 @@ class ViewedTimeline(TimelineView):
             return
         views = []
         for view in other._views:
-            found = self._taken_over(DrawnView.of(view), other)
-            views.append({"name": view["name"], **found.whole})
+            taken = self._taken_over(DrawnView.of(view), other)
+            views.append({"name": view["name"], **taken.whole})
         self.set_trait("_views", views)
 
     def _taken_over(self, shown: DrawnView, other: ViewedTimeline) -> DrawnView:
-        found = self._views_of.taken_over(shown, other._views_of)
-        if self._filters_to_some(found.options["lane_filter"]):
-            return found
-        return found._replace(options={**found.options, "lane_filter": DEFAULTS["lane_filter"]})
+        taken = self._views_of.taken_over(shown, other._views_of)
+        if self._filters_to_some(taken.options["lane_filter"]):
+            return taken
+        return taken._replace(options={**taken.options, "lane_filter": DEFAULTS["lane_filter"]})
 
     def _filters_to_some(self, text: str) -> bool:
         """Return whether a lane filter leaves something to see."""

@@ -31,7 +31,7 @@ def alias_columns(trace: Trace, buffers: pd.DataFrame) -> dict[str, WireColumn]:
     having = np.flatnonzero(texts != "")
     runs = _Runs(trace, {tensor for row in having for tensor in texts[row].split(", ")})
     counts = np.zeros(len(buffers), "i8")
-    found: list[tuple[int, int]] = []
+    aliases: list[tuple[int, int]] = []
     owners: list[int] = []
     columns = ("step", "task", "alloc_ns", "free_ns", "event")
     for row, *where, start, end, owner in zip(
@@ -42,12 +42,12 @@ def alias_columns(trace: Trace, buffers: pd.DataFrame) -> dict[str, WireColumn]:
             alias = runs.find((*where, tensor), start, end, seen)
             if alias is not None:
                 seen.add(alias[0])
-                found.append(alias)
+                aliases.append(alias)
                 owners.append(owner)
         counts[row] = len(seen)
-    if not found:
+    if not aliases:
         return {}
-    event, slot = np.array(found, "i8").T
+    event, slot = np.array(aliases, "i8").T
     return {
         "alias_count": length_column(counts),
         "alias_distance": signed_column(event - np.array(owners, "i8")),

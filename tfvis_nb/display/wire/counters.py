@@ -40,10 +40,10 @@ def counter_tracks(
     trace: Trace, start: int | None = None, end: int | None = None, *, most_values: int = MOST_VALUES
 ) -> CounterTracks:
     """Return the tracks of a trace, with their values from `start` to `end` (ns from the origin), or all."""
-    found = CounterTracks([], {})
+    tracks_sent = CounterTracks([], {})
     shown = _numbered(trace)
     if not len(shown):
-        return found
+        return tracks_sent
     origin = origin_ns(trace.events)
     last = int((trace.events["start_ns"] + trace.events["duration_ns"]).max()) - origin
     shown = shown.assign(time_ns=shown["time_ns"] - origin)
@@ -69,11 +69,11 @@ def counter_tracks(
             "first": int(time[0]) if len(time) else 0,
         }
         is_reduced = {"reduced": True} if len(time) < own.stop - own.start else {}
-        found.header.append({**named, **figures, **is_reduced})
+        tracks_sent.header.append({**named, **figures, **is_reduced})
         gap = np.diff(time, prepend=time[:1])
-        found.columns[f"counter_{track}_gap"] = length_column(gap)
-        found.columns[f"counter_{track}_level"] = _levels(value)
-    return found._replace(unsent=len(series_starts(trace.counters)) - tracks)
+        tracks_sent.columns[f"counter_{track}_gap"] = length_column(gap)
+        tracks_sent.columns[f"counter_{track}_level"] = _levels(value)
+    return tracks_sent._replace(unsent=len(series_starts(trace.counters)) - tracks)
 
 
 def counter_bytes(trace: Trace, start: int, end: int, *, most_values: int) -> bytes:
@@ -89,13 +89,13 @@ def counter_figures(trace: Trace, start: float, end: float) -> list[dict[str, fl
     if not len(shown):
         return []
     origin = origin_ns(trace.events)
-    found = counter_statistics(trace, (origin + round(start), origin + round(end)))
+    statistics = counter_statistics(trace, (origin + round(start), origin + round(end)))
     figures = ("least", "mean", "most")
     by_series = {
         tuple(map(str, key)): dict(zip(figures, row, strict=True))
         for key, row in zip(
-            found[list(SERIES)].itertuples(index=False, name=None),
-            found[list(figures)].itertuples(index=False, name=None),
+            statistics[list(SERIES)].itertuples(index=False, name=None),
+            statistics[list(figures)].itertuples(index=False, name=None),
             strict=True,
         )
     }

@@ -131,10 +131,10 @@ def _overview(trace: Trace) -> dict[str, Any]:
 
 def _late_task(trace: Trace) -> str:
     """Return the task that the first finding names, if it is a problem of one of several tasks; else ""."""
-    found = trace.findings
-    if not len(found) or found["level"].iloc[0] != PROBLEM or trace.events["task"].nunique() < 2:
+    table = trace.findings
+    if not len(table) or table["level"].iloc[0] != PROBLEM or trace.events["task"].nunique() < 2:
         return ""
-    return str(found["figures"].iloc[0].get("task", ""))
+    return str(table["figures"].iloc[0].get("task", ""))
 
 
 def _layers(trace: Trace, rows: np.ndarray) -> tuple[list[str], dict[str, WireColumn]]:
@@ -177,9 +177,9 @@ def _labels(events: pd.DataFrame) -> tuple[str, pa.Array]:
         return "", distinct.take(pa.array(label))
     for index, number in enumerate(pairs >> 32):
         own = texts[int(number)]
-        before, found, after = labels[index].partition(f"{own} = ")
+        before, separator, after = labels[index].partition(f"{own} = ")
         # Only memory sizes in brackets precede the name.
-        if own and found and (not before or before.endswith("] ")):
+        if own and separator and (not before or before.endswith("] ")):
             labels[index] = f"{before}{_OWN_NAME} = {after}"
     return _OWN_NAME, pa.array(labels, pa.large_string()).take(pa.array(pair))
 

@@ -49,11 +49,11 @@ def _fused(trace: Trace, program: str, hlo_op: str) -> str:
     place = None if module is None else module.find(hlo_op)
     if module is None or place is None:
         return ""
-    found = inside(module, place[1])
+    instructions = inside(module, place[1])
     lines = []
-    for _, one in found[:_MOST_FUSED]:
+    for _, one in instructions[:_MOST_FUSED]:
         name = text(one.name)
         facts = (name, text(one.metadata.op_name), modules(trace).source(program, name))
         lines.append("\t".join(printable(fact, _LONGEST) for fact in facts))
-    more = [f"and {len(found) - _MOST_FUSED:,} more\t\t"] if len(found) > _MOST_FUSED else []
+    more = [f"and {len(instructions) - _MOST_FUSED:,} more\t\t"] if len(instructions) > _MOST_FUSED else []
     return "\n".join([*lines, *more])

@@ -48,14 +48,14 @@ def memory_tracks(trace: Trace) -> MemoryTracks:
     """Return the tracks of a trace; none if nothing is known about its memory."""
     curve, buffers = trace.memory, _ended(trace)
     # A part of a trace may contain the end of a curve whose buffers were all freed before.
-    found = MemoryTracks([], {}, buffers["name"].iloc[:0])
+    tracks = MemoryTracks([], {}, buffers["name"].iloc[:0])
     if buffers.empty and curve.empty:
-        return found
+        return tracks
     origin = origin_ns(trace.events)
     keys = ["task", "allocator"]
     reported = dict(list(curve[curve["step"] == NO_STEP].groupby(keys, observed=True)))
     by_allocator = dict(list(buffers.groupby(keys, observed=True)))
-    names = [found.names]
+    names = [tracks.names]
     for number, where in enumerate(sorted({*reported, *by_allocator})):
         own = by_allocator.get(where, buffers.iloc[:0])
         levels = _reported(reported[where], own, origin) if where in reported else _added_up(own)
@@ -64,12 +64,12 @@ def memory_tracks(trace: Trace) -> MemoryTracks:
         columns |= alias_columns(trace, sent)
         task, allocator = map(str, where)
         named = {"task": task, "allocator": allocator, "device": _device(trace, task, allocator)}
-        found.header.append({**named, **times, "buffers": len(sent), "unsent": len(own) - len(sent)})
+        tracks.header.append({**named, **times, "buffers": len(sent), "unsent": len(own) - len(sent)})
         if own["estimated"].any():
-            found.header[-1]["estimated"] = True
-        found.columns.update({f"track_{number}_{name}": column for name, column in columns.items()})
+            tracks.header[-1]["estimated"] = True
+        tracks.columns.update({f"track_{number}_{name}": column for name, column in columns.items()})
         names.append(sent["name"])
-    return found._replace(names=pd.concat(names))
+    return tracks._replace(names=pd.concat(names))
 
 
 def _track(
