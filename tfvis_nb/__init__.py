@@ -31,12 +31,12 @@ if TYPE_CHECKING:
     from tfvis_nb.compat.tfvis_timeline import Timeline, timeline_visualize
     from tfvis_nb.core.trace import Trace
     from tfvis_nb.dataset import TraceDataset, open_traces
-    from tfvis_nb.display.comparison.widget import Comparison, show_comparison
-    from tfvis_nb.display.dashboard.widget import Dashboard, show_dashboard
-    from tfvis_nb.display.fleet.widget import Fleet, show_fleet
-    from tfvis_nb.display.monitor.widget import MonitorWidget, monitor
+    from tfvis_nb.display.comparison.comparison_widget import Comparison, show_comparison
+    from tfvis_nb.display.dashboard.dashboard_widget import Dashboard, show_dashboard
+    from tfvis_nb.display.fleet.fleet_widget import Fleet, show_fleet
+    from tfvis_nb.display.monitor.monitor_widget import MonitorWidget, monitor
     from tfvis_nb.display.timeline.runs_of_cells import earlier_traces
-    from tfvis_nb.display.timeline.widget import TimelineWidget, show_timeline
+    from tfvis_nb.display.timeline.timeline_widget import TimelineWidget, show_timeline
     from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
     from tfvis_nb.recording import RecordedTrace, TraceSession, record_process, trace
     from tfvis_nb.recording.remote.capture import capture
@@ -88,17 +88,17 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Comparison": "tfvis_nb.display.comparison.widget",
-    "Dashboard": "tfvis_nb.display.dashboard.widget",
+    "Comparison": "tfvis_nb.display.comparison.comparison_widget",
+    "Dashboard": "tfvis_nb.display.dashboard.dashboard_widget",
     "DamagedSessionError": "tfvis_nb.session.file.errors",
     "EmptyTraceError": "tfvis_nb.reading",
-    "Fleet": "tfvis_nb.display.fleet.widget",
+    "Fleet": "tfvis_nb.display.fleet.fleet_widget",
     "History": "tfvis_nb.run_history.history",
-    "MonitorWidget": "tfvis_nb.display.monitor.widget",
+    "MonitorWidget": "tfvis_nb.display.monitor.monitor_widget",
     "RecordedTrace": "tfvis_nb.recording",
     "SavedSession": "tfvis_nb.session",
     "Timeline": "tfvis_nb.compat.tfvis_timeline",
-    "TimelineWidget": "tfvis_nb.display.timeline.widget",
+    "TimelineWidget": "tfvis_nb.display.timeline.timeline_widget",
     "Trace": "tfvis_nb.core.trace",
     "TraceDataset": "tfvis_nb.dataset",
     "TraceFormatError": "tfvis_nb.reading",
@@ -110,14 +110,14 @@ _HOMES = {
     "history": "tfvis_nb.run_history.history",
     "hook_inject": "tfvis_nb.compat.tftracer_server",
     "record_process": "tfvis_nb.recording",
-    "monitor": "tfvis_nb.display.monitor.widget",
+    "monitor": "tfvis_nb.display.monitor.monitor_widget",
     "open_session": "tfvis_nb.session",
     "open_traces": "tfvis_nb.dataset",
     "read_trace": "tfvis_nb.reading",
-    "show_comparison": "tfvis_nb.display.comparison.widget",
-    "show_dashboard": "tfvis_nb.display.dashboard.widget",
-    "show_fleet": "tfvis_nb.display.fleet.widget",
-    "show_timeline": "tfvis_nb.display.timeline.widget",
+    "show_comparison": "tfvis_nb.display.comparison.comparison_widget",
+    "show_dashboard": "tfvis_nb.display.dashboard.dashboard_widget",
+    "show_fleet": "tfvis_nb.display.fleet.fleet_widget",
+    "show_timeline": "tfvis_nb.display.timeline.timeline_widget",
     "timeline_visualize": "tfvis_nb.compat.tfvis_timeline",
     "trace": "tfvis_nb.recording",
 }

@@ -21,7 +21,7 @@ from tests.browser.timeline import (
 from tests.real_traces import DATA, real_trace
 from tfvis_nb import Trace, events, show_timeline
 from tfvis_nb.core.trace import replaced
-from tfvis_nb.display.timeline.widget import TimelineWidget
+from tfvis_nb.display.timeline.timeline_widget import TimelineWidget
 
 SVG = "{http://www.w3.org/2000/svg}"
 PLACEHOLDER_FITS = """field => {

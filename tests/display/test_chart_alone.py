@@ -17,7 +17,7 @@ import tfvis_nb as tv
 from tests.real_traces import DATA, real_trace
 from tfvis_nb.display import bokehjs
 from tfvis_nb.display.charts import Charts
-from tfvis_nb.display.charts.widget import ChartWidget
+from tfvis_nb.display.charts.chart_widget import ChartWidget
 
 NAMES = [name for name in Charts.NAMES if name != "steps"]
 

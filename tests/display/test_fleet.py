@@ -23,7 +23,7 @@ from tests.wire_reader import read_container
 from tfvis_nb.dataset import TraceDataset
 from tfvis_nb.display.fleet import cells, tables
 from tfvis_nb.display.fleet.cells import Cells
-from tfvis_nb.display.fleet.widget import Fleet
+from tfvis_nb.display.fleet.fleet_widget import Fleet
 from tfvis_nb.display.pages.page import PageTooLargeError
 
 

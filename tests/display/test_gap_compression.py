@@ -6,7 +6,7 @@ import tfvis_nb as tv
 from tests.wire_reader import read_drawn
 from tfvis_nb import Trace, events
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
-from tfvis_nb.display.timeline.widget import TimelineWidget
+from tfvis_nb.display.timeline.timeline_widget import TimelineWidget
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.texts import Text
 

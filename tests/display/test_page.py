@@ -17,7 +17,7 @@ from tfvis_nb import Trace, events
 from tfvis_nb.core.labels import printable
 from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.pages.page import PageTooLargeError, estimated_bytes
-from tfvis_nb.display.timeline.widget import show_timeline
+from tfvis_nb.display.timeline.timeline_widget import show_timeline
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 

@@ -17,7 +17,7 @@ from tests.wire_reader import read_container
 from tfvis_nb import Trace, events
 from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.timeline import delivery
-from tfvis_nb.display.timeline.widget import TimelineWidget, show_timeline
+from tfvis_nb.display.timeline.timeline_widget import TimelineWidget, show_timeline
 from tfvis_nb.texts import Text, text_of
 
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -256,8 +256,8 @@ def test_only_making_a_widget_needs_the_front_end(tmp_path: Path) -> None:
 import pathlib, tfvis_nb.display.bundles as bundles
 bundles._STATIC = pathlib.Path({str(tmp_path)!r})
 import tfvis_nb
-from tfvis_nb.display.monitor.widget import monitor
-from tfvis_nb.display.timeline.widget import show_timeline
+from tfvis_nb.display.monitor.monitor_widget import monitor
+from tfvis_nb.display.timeline.timeline_widget import show_timeline
 trace = tfvis_nb.read_trace({str(DATA / "local_mlp_step1.pb")!r})
 for make in (show_timeline, tfvis_nb.Trace.to_html, lambda _: monitor('run.tfvis')):
     try:

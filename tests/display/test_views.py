@@ -13,7 +13,7 @@ from tests.real_traces import DATA, real_trace
 from tests.support.page_options import page_options
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, show_dashboard, show_timeline
-from tfvis_nb.display.timeline.widget import TimelineWidget
+from tfvis_nb.display.timeline.timeline_widget import TimelineWidget
 
 TRACE = DATA / "dist_inproc_ps_2workers_step0.pb"
 FIRST = int(real_trace(TRACE).events["start_ns"].iloc[0])

@@ -14,7 +14,7 @@ import pytest
 from tests.display.test_views import FIRST, TRACE, lanes
 from tests.real_traces import real_trace
 from tfvis_nb import Trace, events, show_dashboard, show_timeline
-from tfvis_nb.display.timeline.widget import TimelineWidget
+from tfvis_nb.display.timeline.timeline_widget import TimelineWidget
 
 
 def test_the_next_run_of_a_cell_keeps_the_view() -> None:

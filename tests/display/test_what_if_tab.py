@@ -10,7 +10,7 @@ import pytest
 import tfvis_nb as tv
 from tests.real_traces import DATA, real_trace
 from tests.support.examples import sample
-from tfvis_nb.display.dashboard.widget import Dashboard
+from tfvis_nb.display.dashboard.dashboard_widget import Dashboard
 from tfvis_nb.display.tabs import tab, what_if
 from tfvis_nb.texts import Text, text_of
 

@@ -13,7 +13,7 @@ import tfvis_nb as tv
 from tests.support.session_files import START_NS, killed, recording
 from tests.support.stored_writer import METADATA
 from tests.support.texts import says
-from tfvis_nb.display.monitor.widget import monitor_line
+from tfvis_nb.display.monitor.monitor_widget import monitor_line
 from tfvis_nb.session import snapshot as states
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.entries import Signature

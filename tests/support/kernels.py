@@ -113,7 +113,7 @@ def _serve(address: str) -> list[str]:
 if __name__ == "__main__":
     import ipykernel.kernelapp  # noqa: F401
 
-    import tfvis_nb.display.dashboard.widget  # noqa: F401
+    import tfvis_nb.display.dashboard.dashboard_widget  # noqa: F401
 
     sys.argv = ["ipykernel_launcher", *_serve(sys.argv[1])]
     run_module("ipykernel_launcher", run_name="__main__", alter_sys=True)

@@ -54,7 +54,7 @@ def command(
 ) -> int:
     """Write the page; return the exit code."""
     from tfvis_nb.dataset import open_traces
-    from tfvis_nb.display.fleet.widget import Fleet
+    from tfvis_nb.display.fleet.fleet_widget import Fleet
 
     if run is not None and since is None:
         raise click.UsageError(Text("run_without_since"))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from tfvis_nb.analysis.subset import of_steps as of_steps
     from tfvis_nb.anonymizing.anonymized import anonymized as anonymized
     from tfvis_nb.display.charts import Charts as Charts
-    from tfvis_nb.display.monitor.widget import monitor_of as monitor_of
+    from tfvis_nb.display.monitor.monitor_widget import monitor_of as monitor_of
     from tfvis_nb.display.pages.page import html_page as html_page
     from tfvis_nb.display.pages.static_html import static_html as static_html
     from tfvis_nb.display.pictures.picture import picture as picture
@@ -33,7 +33,7 @@ MODULES = {
     "between": "analysis.subset",
     "chrome_trace_text": "writing.chrome_trace",
     "html_page": "display.pages.page",
-    "monitor_of": "display.monitor.widget",
+    "monitor_of": "display.monitor.monitor_widget",
     "of_steps": "analysis.subset",
     "picture": "display.pictures.picture",
     "static_html": "display.pages.static_html",

@@ -143,14 +143,14 @@ def _send_comms_to(pipe: _Pipe) -> None:
 
 
 def _show_session() -> Callable[[Path], Any]:
-    from tfvis_nb.display.monitor.widget import MonitorWidget
+    from tfvis_nb.display.monitor.monitor_widget import MonitorWidget
     from tfvis_nb.session.session import SavedSession
 
     return lambda path: MonitorWidget(SavedSession(path))
 
 
 def _show_trace() -> Callable[[Path], Any]:
-    from tfvis_nb.display.timeline.widget import TimelineWidget
+    from tfvis_nb.display.timeline.timeline_widget import TimelineWidget
     from tfvis_nb.reading import collect, read_trace  # noqa: F401 - `collect` loads the readers
 
     def show(path: Path) -> Any:

@@ -46,7 +46,7 @@ class Results:
             self._draw(recorded, keep=arguments.keep)
 
     def _draw(self, recorded: Trace, *, keep: bool) -> None:
-        from tfvis_nb.display.timeline.widget import show_timeline
+        from tfvis_nb.display.timeline.timeline_widget import show_timeline
 
         widget = show_timeline(recorded, keep=keep)
         publish: Any = display  # it has no types

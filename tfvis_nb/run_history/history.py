@@ -28,7 +28,7 @@ from tfvis_nb.texts import Text
 if TYPE_CHECKING:
     from bokeh.plotting import figure
 
-    from tfvis_nb.display.comparison.widget import Comparison, Steps
+    from tfvis_nb.display.comparison.comparison_widget import Comparison, Steps
 
 _traces: weakref.WeakValueDictionary[tuple[str, str, int], Trace] = weakref.WeakValueDictionary()
 """The traces of runs in this process (weak references)."""
@@ -159,7 +159,7 @@ class History:
             If a trace is no longer in memory. The history keeps the last two of each cell, unless they are
             large or the kernel was restarted; variables may keep others.
         """
-        from tfvis_nb.display.comparison.widget import show_comparison
+        from tfvis_nb.display.comparison.comparison_widget import show_comparison
 
         if not self._runs:
             raise KeyError(self._reason)

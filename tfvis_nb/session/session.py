@@ -45,7 +45,7 @@ from tfvis_nb.session.stored_trace import StoredTrace, stored_row
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
-    from tfvis_nb.display.monitor.widget import MonitorWidget
+    from tfvis_nb.display.monitor.monitor_widget import MonitorWidget
 
 
 class SavedSession:

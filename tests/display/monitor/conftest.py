@@ -10,7 +10,7 @@ import pytest
 from tests.support.conditions import wait_until
 from tests.support.monitor_widget import pushing
 from tests.support.stored_writer import METADATA
-from tfvis_nb.display.monitor import widget as monitor
+from tfvis_nb.display.monitor import monitor_widget as monitor
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer

@@ -18,7 +18,7 @@ from tests.support.conditions import wait_until
 from tests.support.monitor_widget import Recorded, apart, pushing
 from tests.support.texts import raises_id
 from tfvis_nb.display.bundles import bundle
-from tfvis_nb.display.monitor import widget as monitor
+from tfvis_nb.display.monitor import monitor_widget as monitor
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.entries import Signature
 from tfvis_nb.session.file.writer import Writer

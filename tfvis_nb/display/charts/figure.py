@@ -33,7 +33,7 @@ class _Shown(figure):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
         """Return a widget that draws the current figure, and a text for front ends without widgets."""
-        from tfvis_nb.display.charts.widget import ChartWidget
+        from tfvis_nb.display.charts.chart_widget import ChartWidget
 
         bundled: Any = ChartWidget(self, title=self.called)._repr_mimebundle_(**kwargs)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})

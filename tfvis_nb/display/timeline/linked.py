@@ -10,8 +10,8 @@ from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.composed import PartOfWidget
 from tfvis_nb.display.pages.page import file_stem
+from tfvis_nb.display.timeline.timeline_widget import TimelineWidget
 from tfvis_nb.display.timeline.viewed import ViewedTimeline
-from tfvis_nb.display.timeline.widget import TimelineWidget
 
 
 class Tabs(Protocol):

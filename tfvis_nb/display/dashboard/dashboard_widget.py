@@ -20,7 +20,7 @@ from tfvis_nb.display.pages.static_html import overview_html, static_html
 from tfvis_nb.display.stored_output import KeptPage
 from tfvis_nb.display.tabs import parts, tab
 from tfvis_nb.display.timeline.linked import LinkedTimeline, OpenedTimeline
-from tfvis_nb.display.timeline.widget import as_trace
+from tfvis_nb.display.timeline.timeline_widget import as_trace
 
 _WITHOUT_TABS = "This notebook keeps the timeline without its tabs. Run the cell again to see them."
 

@@ -25,7 +25,7 @@ from tfvis_nb.display.fleet.cells import LONGEST_NAME, Cells
 from tfvis_nb.display.fleet.heat_map import HeatMapWidget
 from tfvis_nb.display.pages.fleet import fleet_page, fleet_still
 from tfvis_nb.display.timeline.linked import OpenedTimeline
-from tfvis_nb.display.timeline.widget import TimelineWidget
+from tfvis_nb.display.timeline.timeline_widget import TimelineWidget
 from tfvis_nb.texts import Text, text_of
 
 TIMELINES = 3

@@ -25,8 +25,8 @@ from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.side import Compared, compared, distinct_names, highest_memory
 from tfvis_nb.display.tabs import comparison as comparison_tabs
 from tfvis_nb.display.timeline.linked import LinkedTimeline
+from tfvis_nb.display.timeline.timeline_widget import as_trace
 from tfvis_nb.display.timeline.viewed import ViewedTimeline
-from tfvis_nb.display.timeline.widget import as_trace
 from tfvis_nb.session.session import SavedSession
 from tfvis_nb.texts import Text
 
