@@ -166,7 +166,7 @@ def _recorded(trace: Trace) -> pd.DataFrame | None:
 
 
 def _estimated(trace: Trace, recorded: Collection[str] = ()) -> pd.DataFrame | None:
-    buffers = estimated_allocations(trace, recorded)
+    buffers = _estimated_allocations(trace, recorded)
     if buffers is None:
         return None
     return pd.DataFrame(
@@ -259,7 +259,7 @@ def _taken(texts: list[str], indices: np.ndarray) -> pd.api.extensions.Extension
 _VARIABLES = ("Variable", "VariableV2", "VarHandleOp")
 
 
-def estimated_allocations(trace: Trace, recorded: Collection[str] = ()) -> pd.DataFrame | None:
+def _estimated_allocations(trace: Trace, recorded: Collection[str] = ()) -> pd.DataFrame | None:
     """Return one row per buffer, by ``alloc_ns``; None if no output has a size and an allocator.
 
     Outputs of allocators that were `recorded` are left out.
