@@ -23,6 +23,8 @@ export interface OwnKeys {
 const SUPPRESS = "data-lm-suppress-shortcuts";
 /** Keys that controls use themselves, and keys that scroll the panes around them. */
 const MOVING = /^(Enter| |Tab|ContextMenu|Arrow(Left|Right|Up|Down)|Home|End|PageUp|PageDown)$/;
+/** Keys that scroll the page if a view has no command for them. */
+const SCROLLING = /^( |Home|End|Page(Up|Down)|Arrow\w+)$/;
 /** Letters and digits choose an option in a select. */
 const CHOOSING = /^[\p{L}\p{N}]$/u;
 /** With Ctrl or Cmd these edit text, but JupyterLab 4 selects, merges, restores and moves cells with them. */
@@ -103,7 +105,9 @@ export function ownKeys(
       if (isUndo) event.preventDefault();
       return;
     }
-    if (!event.defaultPrevented && run(event)) event.preventDefault();
+    const atHome = whereOf(event.composedPath()[0]) === "home";
+    if (!event.defaultPrevented && (run(event) || (atHome && SCROLLING.test(event.key))))
+      event.preventDefault();
     event.stopPropagation();
   };
   roots.add(root);

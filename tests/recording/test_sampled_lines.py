@@ -11,6 +11,7 @@ import tensorflow as tf
 import tfvis_nb as tv
 from tfvis_nb.analysis import op_statistics, source_lines
 from tfvis_nb.display.wire.code import code
+from tfvis_nb.texts import text_of
 
 pytestmark = pytest.mark.tensorflow
 
@@ -117,3 +118,11 @@ def test_traces_without_source_have_no_sampled_files(slept: tv.Trace, tmp_path: 
     assert "time.sleep" not in page
     again = tv.read_trace(slept.to_parquet(tmp_path / "t.parquet"))
     assert times(again) == times(slept)
+
+
+def test_a_line_without_events_is_no_choice(slept: tv.Trace) -> None:
+    with pytest.raises(ValueError) as raised:  # noqa: PT011 - the hint of the text is asserted
+        slept.what_if(lines={"loading.py:5": 0})
+    text = text_of(raised.value)
+    assert text.id == "nothing_to_change"
+    assert "loading.py:5" not in str(text.figures["hint"])

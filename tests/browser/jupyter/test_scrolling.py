@@ -28,6 +28,12 @@ def test_wheel_at_the_end_of_a_pane_stays_there(notebook: OpenNotebook) -> None:
     book = notebook(["import tfvis_nb as tv", *shows, space])
     book.run_all()
     timeline, shown = book.timeline(1).wait(), book.dashboard(2).wait()
+    for key in ("End", "Space", "PageDown"):
+        timeline.lanes.focus()
+        before = book.page.evaluate(f"{SCROLLER}.scrollTop")
+        book.page.keyboard.press(key)
+        scroll_beside(book, timeline.lanes)
+        book.page.wait_for_function(f"{SCROLLER}.scrollTop === {before + 40}")
     timeline.host.evaluate(SELECT, EVENTS)
     expect(timeline.title).to_have_text("30 events selected")
     expect_wheel_to_stay(book, timeline.details)
@@ -41,16 +47,20 @@ def test_wheel_at_the_end_of_a_pane_stays_there(notebook: OpenNotebook) -> None:
 def expect_wheel_to_stay(book: Notebook, pane: Locator) -> None:
     pane.evaluate("element => element.scrollIntoView({ block: 'center' })")
     assert pane.evaluate(TO_ITS_END) > 0
+    before = book.page.evaluate(f"{SCROLLER}.scrollTop")
+    pane.hover()
+    book.page.mouse.wheel(0, 300)
+    scroll_beside(book, pane)
+    book.page.wait_for_function(f"{SCROLLER}.scrollTop === {before + 40}")
+
+
+def scroll_beside(book: Notebook, pane: Locator) -> None:
+    """Scroll the notebook by a wheel next to the widget, by 40 px alone."""
     box, cell = pane.bounding_box(), book.cell(0).bounding_box()
     assert box
     assert cell
-    before = book.page.evaluate(f"{SCROLLER}.scrollTop")
-    book.page.mouse.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
-    book.page.mouse.wheel(0, 300)
-    # Next to the widget the wheel scrolls the notebook, by this one alone.
     book.page.mouse.move(cell["x"] + 5, box["y"] + box["height"] / 2)
     book.page.mouse.wheel(0, 40)
-    book.page.wait_for_function(f"{SCROLLER}.scrollTop === {before + 40}")
 
 
 def test_click_that_closes_a_table_keeps_the_lanes(notebook: OpenNotebook) -> None:

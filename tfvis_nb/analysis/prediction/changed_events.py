@@ -123,7 +123,9 @@ def names_of(trace: Trace, subject: str) -> Iterable[str]:
         case "layers":
             names = event_layers(trace)[0].dictionary.to_pylist()
         case "lines":
-            lines = [] if trace.stacks is None else trace.stacks.own_lines().tolist()
+            # Samples of Python have stacks too, but no events.
+            stacks = np.unique(event_stacks(trace))
+            lines = [] if trace.stacks is None else trace.stacks.own_lines()[stacks[stacks >= 0]].tolist()
             names = [re.sub(r".*/", "", line) for line in lines]
         case _:
             names = [ACTIVITIES[number] for number in distinct_numbers(path_activities(trace)) if number]
