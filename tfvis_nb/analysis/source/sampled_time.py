@@ -71,12 +71,9 @@ def sampled_time(trace: Trace, rows: np.ndarray) -> SampledTime:
         if chosen.all():
             free = (holder < 0) & (bool(len(thread)) | ~_in_steps(trace, main["time_ns"].to_numpy()))
             times.append(_sums(main.assign(event=-1)[free]))
-    lines = (
-        pd.concat(times, ignore_index=True)
-        if times
-        else pd.DataFrame(columns=[*_LINE, "sampled_ns", "event"])
-    )
-    return SampledTime(lines, taken)
+    # pandas 2.2 warns of tables without rows.
+    lines = [each for each in times if len(each)]
+    return SampledTime(pd.concat(lines, ignore_index=True) if lines else _NONE, taken)
 
 
 @per_trace
