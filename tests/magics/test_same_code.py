@@ -99,7 +99,7 @@ class Cells:
         exec(compile(code, "<ipython-input-1>", "exec"), self.names)
 
     def code(self, name: str) -> str:
-        """Run a cell, and return the digest of what it depends on."""
+        """Run a cell, and return the digest of its dependencies."""
         before = dependencies(CELLS[name], self.names)
         self.run(CELLS[name])
         return digest(before, dependencies(CELLS[name], self.names))
@@ -117,7 +117,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cells]:
 @pytest.mark.parametrize("name", CELLS)
 def test_a_rerun_is_of_the_same_code(cells: Cells, name: str) -> None:
     first, second = cells.code(name), cells.code(name)
-    # What is defined again has another address, but is the same.
+    # A function defined again has another address, but the same code.
     cells.run(SETUP)
     assert first == second == cells.code(name)
 

@@ -7,6 +7,7 @@ theirs, and passes messages on in both directions.
 import itertools
 import threading
 import uuid
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
@@ -218,13 +219,13 @@ class ComposedWidget(anywidget.AnyWidget):
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
         return {**data, "text/html": first._store(self._still, self._page_to_keep)}, metadata
 
+    @abstractmethod
     def _still(self) -> str:
         """Return the HTML that the notebook's file keeps."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _html(self, title: str | None, **options: Any) -> str:
         """Return the page that `to_html` writes."""
-        raise NotImplementedError
 
     def _page_to_keep(self) -> KeptPage:
         """Return the page to store in the notebook's file, if it is small and all tabs are computed."""

@@ -359,7 +359,7 @@ def _last_ended(
     The end is that of the last of these.
 
     A thread of the runtime often goes on for a while after it has released the caller
-    (``ExecutorState::Process`` of TensorFlow 2.15 to 2.20), so what is nested in its row counts too.
+    (``ExecutorState::Process`` of TensorFlow 2.15 to 2.20), so the rows nested in its row count too.
     """
     of = np.full(len(times.start), -1, np.int64)
     of[taken] = call

@@ -280,7 +280,7 @@ RULE = Rule(
     _summarise,
     "Host compute is",
     remedy=Remedy("Without it", _without),
-    # The others wait while a late task does this: the finding of that task names it, and what it does.
+    # While a late task does this, the other tasks wait. The finding about the late task names its work.
     below=("late task",),
     below_from=SAME,
     headline=_headline,

@@ -67,7 +67,7 @@ def kernel_rule(
 ) -> Rule:
     """Return the rule on kernels whose figures `measured` returns: those of `kernel_time`, or with more.
 
-    `unknown` returns why `kernel_runs` lack what it needs, or None; the others are those of `Rule`.
+    `unknown` returns why `kernel_runs` lack what it needs, or None. The other arguments are fields of `Rule`.
     """
 
     def find(trace: Trace) -> list[Finding]:

@@ -126,7 +126,7 @@ def _innermost(trace: Trace, thread: np.ndarray, time: np.ndarray) -> np.ndarray
     among = np.zeros(len(start), bool)
     among[thread] = True
     parent = np.append(parents(trace.events, among), -1)
-    # Of rows with the same start, the innermost is the last of those that nest.
+    # Among nested rows with the same start, the last one is the innermost.
     at = np.append(thread, -1)[np.searchsorted(start[thread], time, "right") - 1]
     while (over := end[at] <= time).any():
         at = np.where(over, parent[at], at)
@@ -166,7 +166,7 @@ def _given(
         return lines[:0]
     part = sampled / whole
     taken[events] = np.floor(own * (part if part < _NEARLY_ALL else 1)).astype(np.int64)
-    # The parts add up to what was taken.
+    # The sum of the lines equals the time taken from the events.
     until = np.rint(lines["sampled_ns"].cumsum().to_numpy() * (int(taken[events].sum()) / sampled))
     return lines.assign(sampled_ns=np.diff(until.astype(np.int64), prepend=0))
 
