@@ -13,9 +13,10 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from tfvis_nb import kinds
 from tfvis_nb.texts import Text
 
-KINDS = ("op", "kernel", "memcpy", "memset", "transfer", "collective", "sync", "host")
+KINDS = kinds.KINDS
 """Kinds of rows. Every row of every format has one of them."""
 
 COLUMNS: dict[str, str] = {

@@ -1,6 +1,7 @@
 /** Explanations of terms, for tooltips. docs/glossary.md is written from the same file, and has more. */
 
 import { tooltips } from "../../tfvis_nb/core/glossary.json";
+import { host } from "../../tfvis_nb/kinds.json";
 import { laneName } from "./lanes/labels";
 import type { Lane } from "./types";
 
@@ -13,5 +14,5 @@ export function meaningOf(term: string): string | undefined {
 /** Explains the events of a lane. */
 export function laneMeaning({ lane, kind }: Pick<Lane, "lane" | "kind">): string | undefined {
   if (lane.startsWith("stream:")) return meaningOf("stream");
-  return meaningOf(laneName(lane)) ?? meaningOf(kind === "host" || kind === "op" ? "thread" : kind);
+  return meaningOf(laneName(lane)) ?? meaningOf(host.includes(kind) ? "thread" : kind);
 }

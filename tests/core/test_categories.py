@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+import itertools
+import json
+from importlib.resources import files
 from pathlib import Path
 
 import pytest
@@ -53,6 +56,16 @@ def test_horovod_phases_are_drawn_as_communication(lane: str, op: str, category:
     devices = ["/job:worker/replica:0/task:0/device:Horovod", "/job:worker/replica:0/task:0/device:CPU:0"]
     table = events.build({**columns, "device": devices})
     assert categories_of(Trace(table)) == [category, "host runtime"]
+
+
+def test_kinds_in_lists_are_registered() -> None:
+    registry = json.loads(files("tfvis_nb").joinpath("kinds.json").read_text())
+    activities = registry.pop("activity")
+    assert tuple(activities) == events.KINDS
+    assert set(activities.values()) <= set(ACTIVITIES)
+    assert set(itertools.chain(*registry.values())) <= set(events.KINDS)
+    for kind, usual in activities.items():
+        assert f"{kind} {usual}" in CATEGORIES
 
 
 def test_every_kind_has_a_category() -> None:

@@ -22,6 +22,7 @@ from tfvis_nb.analysis.memory.from_run_metadata import NEVER
 from tfvis_nb.analysis.memory.memory_usage import curve_numbers, memory_usage
 from tfvis_nb.analysis.memory.tensor_lifetimes import tensor_lifetimes
 from tfvis_nb.core.annotations import carried
+from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.counters import within
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.intervals import is_inside
@@ -38,6 +39,7 @@ from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.time_ranges import TimeRange, recorded_range
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.kinds import MOVING
 from tfvis_nb.texts import Text
 
 
@@ -65,10 +67,9 @@ def subset(trace: Trace, ids: np.ndarray, edges: pd.DataFrame | None = None) -> 
     if edges is None:
         edges = edges_in_steps(trace, distinct_numbers(part.events["step"].to_numpy()))
     part.edges = ends_within(ids, edges)
-    kinds = part.events["kind"]
-    if kinds.isin(["transfer", "memcpy"]).any():
+    if is_kind(part.events, *MOVING).any():
         part.transfers = _rows_of(ids, transfers(trace))
-    if (kinds == "collective").any():
+    if is_kind(part.events, "collective").any():
         part.collective_waits = _rows_of(ids, collective_waits(trace))
     return part
 

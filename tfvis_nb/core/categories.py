@@ -33,8 +33,11 @@ def beginning(column: pd.Series, pattern: re.Pattern[str]) -> np.ndarray:
     return map_categories(column, lambda text: pattern.match(text) is not None)
 
 
-def is_kind(events: pd.DataFrame, kind: str) -> np.ndarray:
-    """Return whether each event has the given kind."""
+def is_kind(events: pd.DataFrame, *kinds: str) -> np.ndarray:
+    """Return whether each event has one of the given kinds."""
     codes, categories = _codes(events["kind"])
-    mask: np.ndarray = codes == (categories.get_loc(kind) if kind in categories else len(categories))
+    mask = np.zeros(len(codes), bool)
+    for kind in kinds:
+        if kind in categories:
+            mask |= codes == categories.get_loc(kind)
     return mask

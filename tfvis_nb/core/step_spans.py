@@ -12,6 +12,7 @@ import pandas as pd
 from tfvis_nb.core.categories import beginning, containing, is_kind
 from tfvis_nb.core.devices import ACCELERATOR
 from tfvis_nb.events import NO_STEP, TEXT
+from tfvis_nb.kinds import DEVICE
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _on_pools(events: pd.DataFrame, codes: np.ndarray) -> np.ndarray:
 
 def _done_before(events: pd.DataFrame, finish: np.ndarray, codes: np.ndarray, own: np.ndarray) -> np.ndarray:
     """Return for each step but the first when the devices that it uses have done the work of earlier ones."""
-    works = np.any([is_kind(events, kind) for kind in ("kernel", "memcpy", "memset")], axis=0)
+    works = is_kind(events, *DEVICE)
     works &= containing(events["device"], ACCELERATOR)
     place = np.full(len(codes), -1)
     place[own] = np.arange(len(own))

@@ -31,6 +31,7 @@ from tfvis_nb.analysis.events.row_packing import pack_rows
 from tfvis_nb.core.step_spans import within_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.kinds import DEVICE, NETWORK
 
 KEY = b"tfvis_nb.part"
 """The key in the schema of ``levels`` for the description of its part, as JSON."""
@@ -43,7 +44,7 @@ LEVEL_ROW_GROUP = 1 << 14
 """Rows of a row group of bars, the least that is read of a part to draw it as one line."""
 SHIFTS = range(10, 40, 2)
 """Possible levels of a part: the coarsest, and those with at most half as many bars as events."""
-DEVICE_WORK = ("kernel", "memcpy", "memset", "transfer", "collective")
+DEVICE_WORK = (*DEVICE, *NETWORK)
 """Kinds of events that determine whether a device is busy, if it has any."""
 
 _NUMBERS = ("start_ns", "end_ns", "busy_ns", "begin_ns", "duration_ns", "event")

@@ -11,9 +11,11 @@ from tfvis_nb.analysis.events.device_work import device_work
 from tfvis_nb.analysis.memory.memory_usage import curve_numbers
 from tfvis_nb.analysis.steps import slow_steps
 from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.step_spans import within_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.kinds import MOVING
 
 _COUNTED = {"ops": "op", "kernels": "kernel", "copies": "memcpy", "transfers": "transfer"}
 COUNTS = (*_COUNTED, "bytes")
@@ -75,7 +77,7 @@ def _own(trace: Trace) -> pd.DataFrame:
     events = trace.events[inside]
     start, end = within_steps(trace)
     kind = events["kind"].astype(object)
-    moved = kind.isin(["memcpy", "transfer"]).to_numpy()
+    moved = is_kind(events, *MOVING)
     table = events[_KEYS].assign(
         start_ns=start[inside],
         end_ns=end[inside],

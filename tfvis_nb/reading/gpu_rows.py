@@ -5,14 +5,14 @@ import re
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.core.categories import containing, map_categories
+from tfvis_nb.core.categories import containing, is_kind, map_categories
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.kinds import DEVICE
 from tfvis_nb.texts import Text, id_of
 
 _ACCELERATOR = re.compile(r"device:(?!(?:XLA_)?CPU:|Horovod)(?P<type>\w+):\d+$")
-_RECORDED = ("kernel", "memcpy", "memset")
 _EXPLAINED = {
     "accelerator_ops_without_kernels",
     "gpu_ops_without_kernels",
@@ -34,11 +34,11 @@ def gpu_rows_notes(trace: Trace) -> list[str]:
     events = trace.events
     if any(id_of(note) in _EXPLAINED for note in trace.notes):
         return []
-    worked = map_categories(events["kind"], lambda kind: kind == "op").astype(bool)
+    worked = is_kind(events, "op")
     worked &= containing(events["device"], _ACCELERATOR)
     worked &= ~map_categories(events["op"], lambda op: _NO_WORK.match(op) is not None)
     worked &= (events["step"] != NO_STEP).to_numpy()
-    recorded = map_categories(events["kind"], lambda kind: kind in _RECORDED).astype(bool)
+    recorded = is_kind(events, *DEVICE)
     task = events["task"].cat
     run = events["step"].to_numpy(np.int64) * (len(task.categories) + 1) + task.codes.to_numpy()
     lacking = worked & ~np.isin(run, distinct_numbers(run[recorded]))

@@ -11,9 +11,11 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.metadata import MOST_ROWS, RETURNS, table_of
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.kinds import NODES
 from tfvis_nb.reading import EmptyTraceError, read_trace
 from tfvis_nb.reading.concat import merge
 from tfvis_nb.reading.tasks import LOCAL, under_task
@@ -342,7 +344,7 @@ def steps_of_runs(step: np.ndarray, run: np.ndarray, otherwise: np.ndarray) -> n
 
 def _executions(table: pd.DataFrame) -> pd.DataFrame:
     """Return name, op and start of executor rows, with their index."""
-    rows = table[table["kind"].isin(["op", "transfer", "collective"])]
+    rows = table[is_kind(table, *NODES)]
     return pd.DataFrame(
         {"name": rows["name"].astype("str"), "op": rows["op"].astype("str"), "start_ns": rows["start_ns"]}
     )

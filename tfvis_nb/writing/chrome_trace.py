@@ -15,6 +15,7 @@ from tfvis_nb.analysis.critical_path.device import STREAM
 from tfvis_nb.analysis.dataflow.graph_inputs import graph_inputs
 from tfvis_nb.analysis.dataflow.recorded_links import link_numbers
 from tfvis_nb.analysis.time_series.buffer_fill import buffer_fill
+from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.metadata import portable
 from tfvis_nb.core.metadata import to_json as metadata_json
@@ -139,7 +140,7 @@ def _arguments(trace: Trace, ops: pd.Series) -> list[dict[str, Any]]:
             arguments[int(str(event))][column] = str(value) if column in _TIMES else value
     for column, row, value in _recorded(trace.nested):
         arguments[row][column] = value
-    executed = events["kind"].isin(["op", "collective"])
+    executed = is_kind(events, "op", "collective")
     for event, label in events["detail"][executed].items():
         for position, name in enumerate(input_names(str(label))):
             arguments[int(str(event))][f"input{position}"] = name

@@ -1,5 +1,6 @@
 /** Names for tasks, devices and events. */
 
+import { device, kernels, moving } from "../../../tfvis_nb/kinds.json";
 import { isolated } from "../format/bidi";
 import type { Drawn } from "../types";
 import { deviceLabel, deviceLocation, laneName, taskLabel } from "./labels";
@@ -46,9 +47,19 @@ export function activityIn(category: string): string {
   return category.split(" ")[1];
 }
 
+/** Whether a category is of kernels: the label of an event may contain a kernel's name. */
+export function isKernel(category: string): boolean {
+  return kernels.includes(kindIn(category));
+}
+
+/** Whether something else launched an event. */
+export function isLaunched(drawn: Drawn, id: number): boolean {
+  return [...device, ...kernels].includes(kindOf(drawn, id));
+}
+
 /** Whether an event moves data: a transfer or a copy. */
 export function moves(drawn: Drawn, id: number): boolean {
-  return ["transfer", "memcpy"].includes(kindOf(drawn, id));
+  return moving.includes(kindOf(drawn, id));
 }
 
 /** The last scopes of a name: two are mostly enough to know it by among others. */

@@ -1,5 +1,6 @@
 /** Groups lanes under headers. */
 
+import { host } from "../../../tfvis_nb/kinds.json";
 import type { Lane } from "../types";
 import { deviceLabel, locationLabel, taskLabel } from "./labels";
 
@@ -56,7 +57,7 @@ function grouped(every: readonly Lane[], by: Exclude<GroupBy, "none">): Group[] 
     }));
     const own = groups.flatMap((group) => group.sums);
     // What hosts do lasts as long as the run; whether a task works is seen on its accelerators.
-    const working = own.filter(({ kind }) => kind !== "host" && kind !== "op");
+    const working = own.filter(({ kind }) => !host.includes(kind));
     return [
       {
         key: task,

@@ -1,6 +1,6 @@
 /** Finds events by text and duration; each text is looked at once, not once an event. */
 
-import { activityIn, kindIn } from "../lanes/event_text";
+import { activityIn, isKernel, kindIn } from "../lanes/event_text";
 import { laneSearchText } from "../lanes/labels";
 import { firstAtLeast } from "../lod/bisect";
 import { activityLabel } from "../paint/palette";
@@ -260,12 +260,12 @@ function addKernels(
   text: string,
 ): void {
   if (!hits.includes(1)) return;
-  const isKernel = categories.map((each) => ["kernel", "collective"].includes(kindIn(each)));
+  const hasKernels = categories.map(isKernel);
   /** For each text: 1 for a name that holds `text`, 2 for one that does not, 0 if not tested yet. */
   const seen = new Uint8Array(hits.length);
   for (let id = 0; id < found.length; id++) {
     const label = labelIds[id];
-    if (!hits[label] || !isKernel[category[id]]) continue;
+    if (!hits[label] || !hasKernels[category[id]]) continue;
     if (!seen[label]) {
       seen[label] = kernelName(strings.get(label)).toLowerCase().includes(text) ? 1 : 2;
     }

@@ -13,7 +13,16 @@ import {
   unbroken,
 } from "../../model/format/units";
 import { meaningOf } from "../../model/glossary";
-import { activityIn, kindOf, locationOf, moves, nameOf, opOf, taskName } from "../../model/lanes/event_text";
+import {
+  activityIn,
+  isLaunched,
+  kindOf,
+  locationOf,
+  moves,
+  nameOf,
+  opOf,
+  taskName,
+} from "../../model/lanes/event_text";
 import { NO_NAME } from "../../model/lanes/labels";
 import { stepName } from "../../model/lanes/step_bars";
 import { eventAt } from "../../model/lod/merged";
@@ -144,10 +153,9 @@ function timeFacts(store: Store, id: number): Fact[] {
     );
   const scheduled = details?.scheduled(id) ?? null;
   if (scheduled !== null && scheduled <= start) {
-    const kernel = ["kernel", "memcpy", "memset", "collective"].includes(kindOf(drawn, id));
     facts.push({
       term: "Queueing delay",
-      value: `${formatDuration(start - scheduled)} ${kernel ? "from launch to start" : "from ready to start"}`,
+      value: `${formatDuration(start - scheduled)} ${isLaunched(drawn, id) ? "from launch to start" : "from ready to start"}`,
     });
   }
   const slack = details?.slack(id) ?? null;

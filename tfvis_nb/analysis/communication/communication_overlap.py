@@ -7,8 +7,10 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.activity import negotiates
 from tfvis_nb.analysis.events.lanes import busy
 from tfvis_nb.analysis.events.nesting import WAITING
+from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.step_spans import within_steps
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.kinds import NETWORK
 
 FIGURES: dict[str, str] = {
     "step_ns": "Latest end minus earliest start of the task's events within the step, in ns.",
@@ -31,7 +33,7 @@ def communicates(events: pd.DataFrame) -> np.ndarray:
 
     These are tensors received from other tasks, collectives, and negotiations of a Horovod timeline alone.
     """
-    mask: np.ndarray = events["kind"].isin(["transfer", "collective"]).to_numpy() | negotiates(events)
+    mask: np.ndarray = is_kind(events, *NETWORK) | negotiates(events)
     return mask
 
 
@@ -43,7 +45,7 @@ def computes(events: pd.DataFrame) -> np.ndarray:
     """
     op = events["op"].cat
     waiting = np.array([WAITING.match(str(name)) is not None for name in op.categories] + [False])
-    working: np.ndarray = events["kind"].isin(["op", "kernel", "memset"]).to_numpy()
+    working: np.ndarray = is_kind(events, "op", "kernel", "memset")
     mask: np.ndarray = working & ~waiting[op.codes.to_numpy()]
     return mask
 

@@ -7,8 +7,10 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.kinds import MOVING
 
 _FEWEST = 4
 """With fewer tensors, a rate depends more on when their ends were noticed than on the channel."""
@@ -192,8 +194,7 @@ def transfers(trace: Trace) -> pd.DataFrame:
     [[0, 100, 500000000.0], [90, 100, 500000000.0]]
     """
     events = trace.events
-    kind = events["kind"].astype(object).to_numpy()
-    rows = np.flatnonzero((kind == "transfer") | (kind == "memcpy"))
+    rows = np.flatnonzero(is_kind(events, *MOVING))
     table = events[list(COLUMNS[1:9])].take(rows).reset_index(drop=True)
     table.insert(0, "event", rows.astype(np.int64))
     table["kind"] = table["kind"].cat.remove_unused_categories()

@@ -16,6 +16,7 @@ from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.kinds import COPIES
 
 LONG_CALL = 100_000
 """A call that takes longer than this, in ns, while its stream works, does not just launch."""
@@ -64,7 +65,7 @@ def blocking_calls(times: Times, stream: np.ndarray, launch: tuple[np.ndarray, n
     on_host = is_kind(times.events, "host")[call] & times.thread[call] & times.device[work]
     call, work = call[on_host], work[on_host]
     start, end = times.start[call], times.end[call]
-    copies = (is_kind(times.events, "memcpy") | is_kind(times.events, "memset"))[work]
+    copies = is_kind(times.events, *COPIES)[work]
     copies &= (times.end[work] <= end) & (times.start[work] >= start)
     earlier = _ends_last_before(times, stream)[work]
     until = np.minimum(times.end[earlier], end)

@@ -92,7 +92,7 @@ class Times:
             events[name].cat.codes.to_numpy(np.int64) for name in ("task", "device", "lane")
         )
         on_accelerator, host = accelerators(events), is_kind(events, "host")
-        ops = is_kind(events, "op") | is_kind(events, "collective")
+        ops = is_kind(events, "op", "collective")
         self.executor = ops & map_categories(events["lane"], lambda name: name in _EXECUTOR)
         self.received = is_kind(events, "transfer")
         sync = is_kind(events, "sync")

@@ -7,11 +7,12 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.dataflow.graph_inputs import graph_inputs
 from tfvis_nb.analysis.dataflow.label_inputs import Inputs, inputs, numbered
 from tfvis_nb.analysis.dataflow.recorded_links import recorded_links
-from tfvis_nb.core.categories import containing
+from tfvis_nb.core.categories import containing, is_kind
 from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.executions import Executions
 from tfvis_nb.core.tensor_senders import NumberedEvents, texts_of
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.kinds import DEVICE
 
 KINDS = ("data", "control", "transfer", "launch", "flow")
 """Kinds of edges; see `edges`."""
@@ -45,7 +46,7 @@ class _Finder(NumberedEvents):
         self.trace = trace
         kind, lane = (self.events[name].astype(object).to_numpy() for name in ("kind", "lane"))
         self.launched = np.flatnonzero(
-            np.isin(kind, ("kernel", "memcpy", "memset")) | ((kind == "collective") & (lane != "collective"))
+            is_kind(self.events, *DEVICE) | ((kind == "collective") & (lane != "collective"))
         )
         self._found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 

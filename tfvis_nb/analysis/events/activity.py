@@ -18,6 +18,7 @@ from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.step_spans import within_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.kinds import KERNELS, USUAL_ACTIVITY
 
 ACTIVITIES = ALL_ACTIVITIES[::-1]
 """All activities; if several happen at the same time, the later one in this list counts. See `activity`."""
@@ -46,15 +47,6 @@ PIPELINE = re.compile(
 )
 """Names of tf.data's own events on host threads."""
 
-_OF_KIND = {
-    "op": "host_compute",
-    "kernel": "device_compute",
-    "memcpy": "d2d",
-    "memset": "device_compute",
-    "transfer": "communication",
-    "collective": "communication",
-    "host": "runtime",
-}
 COPY_DONE = re.compile(r"[\w-]+-done$")
 """Rows in which a TPU waits for a copy or for other work that it started."""
 _EXECUTOR = re.compile(r"ExecutorState::Process|(?:\[\d+\] )?GpuExecutable::Execute", re.IGNORECASE)
@@ -131,7 +123,8 @@ def activity(trace: Trace) -> np.ndarray:
 
 def by_kind(events: pd.DataFrame) -> np.ndarray:
     """Return the activity that most events of a kind have; only `activity` tells those of one kind apart."""
-    numbers = map_categories(events["kind"], lambda kind: NUMBER[_OF_KIND.get(kind, "none")]).astype(np.uint8)
+    usual = map_categories(events["kind"], lambda kind: NUMBER[USUAL_ACTIVITY.get(kind, "none")])
+    numbers = usual.astype(np.uint8)
     is_copy = is_kind(events, "memcpy")
     for name, pattern in (("h2d", HOST_TO_DEVICE), ("d2h", DEVICE_TO_HOST)):
         # Some sources name the direction in the op type, some only in the lane.
@@ -157,7 +150,7 @@ def accelerators(events: pd.DataFrame) -> np.ndarray:
 
 def only_waits(events: pd.DataFrame) -> np.ndarray:
     """Return a mask of the instructions in which a device waits for work that it started: ``copy-done``."""
-    on_device = is_kind(events, "kernel") | is_kind(events, "collective")
+    on_device = is_kind(events, *KERNELS)
     mask: np.ndarray = on_device & beginning(events["op"], COPY_DONE)
     return mask
 

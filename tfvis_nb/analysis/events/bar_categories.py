@@ -10,7 +10,8 @@ from tfvis_nb.core.categories import containing, is_kind, map_categories
 from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.palette import CATEGORIES, LABELS
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.events import KINDS
+from tfvis_nb.kinds import KERNELS as KERNEL_KINDS
+from tfvis_nb.kinds import KINDS
 
 _PAIRS = [name.split() for name in CATEGORIES]
 
@@ -20,7 +21,7 @@ KIND_OF = np.array([KINDS.index(kind) for kind, _ in _PAIRS], np.uint8)
 ACTIVITY_OF = np.array([NUMBER[activity] for _, activity in _PAIRS], np.uint8)
 """The index in `ACTIVITIES` of each category's activity."""
 
-KERNELS = [number for number, (kind, _) in enumerate(_PAIRS) if kind in ("kernel", "collective")]
+KERNELS = [number for number, (kind, _) in enumerate(_PAIRS) if kind in KERNEL_KINDS]
 """Categories of kernels and collectives: the label of an event may contain a kernel's name."""
 
 _BETWEEN_RANKS = re.compile(r"(?:^|_)(?:ALLREDUCE|ALLGATHER|BCAST|BROADCAST|ALLTOALL|REDUCESCATTER|ADASUM)$")

@@ -8,6 +8,7 @@ import pandas as pd
 from tfvis_nb.analysis.events.activity import accelerators, repeats
 from tfvis_nb.core.categories import beginning, containing, is_kind
 from tfvis_nb.core.devices import HOROVOD
+from tfvis_nb.kinds import DEVICE, NETWORK
 
 LOCATIONS = ("device", "host", "network", "repeated")
 """All locations; see `locations`."""
@@ -29,8 +30,8 @@ def locations(events: pd.DataFrame) -> np.ndarray:
     on_accelerator, is_host = accelerators(events), is_kind(events, "host")
     collective = is_kind(events, "collective")
     of_executor = collective & beginning(events["lane"], _EXECUTOR)
-    device = is_kind(events, "kernel") | is_kind(events, "memcpy") | is_kind(events, "memset")
-    side[is_kind(events, "transfer") | collective] = LOCATIONS.index("network")
+    device = is_kind(events, *DEVICE)
+    side[is_kind(events, *NETWORK)] = LOCATIONS.index("network")
     side[device | (collective & on_accelerator & ~of_executor)] = LOCATIONS.index("device")
     again = is_host & (on_accelerator | containing(events["device"], HOROVOD))
     side[again | repeats(events) | is_kind(events, "sync")] = LOCATIONS.index("repeated")

@@ -12,6 +12,7 @@ from tfvis_nb.core.labels import natural
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.kinds import DEVICE
 
 
 class StepDevices(NamedTuple):
@@ -68,7 +69,7 @@ def step_devices(trace: Trace) -> StepDevices | None:
     )
     accelerator, op = accelerators(events)[event], is_kind(events, "op")[event]
     # Not every source records the device of a kernel.
-    by_tracer = np.any([is_kind(events, kind) for kind in ("kernel", "memcpy", "memset")], axis=0)[event]
+    by_tracer = is_kind(events, *DEVICE)[event]
     traced = np.zeros(len(keys), bool)
     traced[whole[device_row[(accelerator & ~op) | by_tracer]]] = True
     blind = device_row[accelerator & op]

@@ -30,6 +30,7 @@ from tfvis_nb.analysis.findings.rule import (
     example,
     step_time,
 )
+from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.format import (
     format_bandwidth,
@@ -43,6 +44,7 @@ from tfvis_nb.core.labels import printable, task_label
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.kinds import NETWORK
 
 _MOST_PHASES = 3
 _LONGEST_NAME = 40
@@ -119,7 +121,7 @@ def _find(trace: Trace) -> list[Finding]:
         "clocks_ns": uncertain_clocks(trace, int(row["alone_ns"])) if len(sums) > 1 else None,
     }
     events = trace.events
-    in_step = (events["kind"].isin(["transfer", "collective"]) & (events["step"] == step)).to_numpy()
+    in_step = is_kind(events, *NETWORK) & (events["step"] == step).to_numpy()
     rows = longest_events(trace, in_step & of_task(trace, task))
     start = events["start_ns"].to_numpy()[rows]
     end = start + events["duration_ns"].to_numpy()[rows]

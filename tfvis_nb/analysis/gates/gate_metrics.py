@@ -26,6 +26,7 @@ from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.kinds import DEVICE
 from tfvis_nb.texts import Text
 
 _NS_PER_MS = 1_000_000
@@ -142,10 +143,7 @@ def _bytes(trace: Trace, chosen: np.ndarray, among: np.ndarray, reason: Text) ->
 
 
 def _on_devices(trace: Trace) -> np.ndarray:
-    mask: np.ndarray = np.any(
-        [is_kind(trace.events, kind) for kind in ("kernel", "memcpy", "memset")], axis=0
-    )
-    return mask
+    return is_kind(trace.events, *DEVICE)
 
 
 def _launches(trace: Trace) -> Measured:

@@ -105,7 +105,7 @@ def _rows(trace: Trace) -> Iterator[tuple[Any, ...]]:
 def _measured(trace: Trace) -> pd.DataFrame:
     """Return how often each node ran and how long it took, by step, name and device."""
     events = trace.events
-    ran = np.flatnonzero(is_kind(events, "op") | is_kind(events, "collective"))
+    ran = np.flatnonzero(is_kind(events, "op", "collective"))
     kernels = np.flatnonzero(is_kind(events, "kernel"))
     start, duration = (events[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns"))
     called = events["compute_end_ns"].to_numpy(np.int64, na_value=0) - start

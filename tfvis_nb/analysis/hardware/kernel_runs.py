@@ -14,6 +14,7 @@ from tfvis_nb.analysis.hardware.tensor_cores import could_use_tensor_cores, uses
 from tfvis_nb.core.categories import containing, is_kind
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.kinds import COPIES
 
 _FACTS = re.compile(r" (?:regs:|External id=|queued=|registers per thread=)")
 _TPU = re.compile("/device:TPU:")
@@ -44,7 +45,7 @@ def kernel_runs(trace: Trace) -> pd.DataFrame:
     on_device = locations(events) == LOCATIONS.index("device")
     # A TPU runs the instructions of compiled programs, no kernels.
     on_gpu = on_device & ~containing(events["device"], _TPU)
-    rows = np.flatnonzero(on_gpu & ~is_kind(events, "memcpy") & ~is_kind(events, "memset"))
+    rows = np.flatnonzero(on_gpu & ~is_kind(events, *COPIES))
     if not len(rows):
         return pd.DataFrame({name: pd.Series(dtype=dtype) for name, dtype in _COLUMNS.items()})
     detail = _encoded(events["detail"], rows)

@@ -7,6 +7,7 @@ import pyarrow.compute as pc
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.steps.layers import event_layers
+from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
 
@@ -42,7 +43,7 @@ def runs_of(trace: Trace, nodes: list[str]) -> np.ndarray:
     events = trace.events
     node = pc.index_in(pa.array(events["name"], pa.large_string()), pa.array(nodes, pa.large_string()))
     node = node.fill_null(-1).to_numpy(zero_copy_only=False)
-    ran = events["kind"].isin(["op", "kernel"]).to_numpy()
+    ran = is_kind(events, "op", "kernel")
     rows = np.flatnonzero((node >= 0) & ran)[::-1]
     event = np.full(len(nodes), -1)
     event[node[rows]] = rows

@@ -156,7 +156,7 @@ def event_layers(trace: Trace) -> tuple[pa.DictionaryArray, np.ndarray]:
     op = events["op"].cat.codes.to_numpy().astype(np.int64)
     ops = [*(str(text) for text in events["op"].cat.categories), ""]
     # Calls on host threads belong to no node, regardless of their names.
-    code = np.where(is_kind(events, "host") | is_kind(events, "sync"), len(names), code)
+    code = np.where(is_kind(events, "host", "sync"), len(names), code)
     names = [*names, ""]
     made_of = _nested(trace, OP_NAME)
     if made_of is not None:

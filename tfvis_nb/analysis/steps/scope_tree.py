@@ -17,6 +17,7 @@ from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.step_spans import of_steps
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.kinds import MOVING
 from tfvis_nb.texts import Text
 
 _SELF = "without other nodes' ops nested in them on their thread, in ns"
@@ -131,7 +132,7 @@ def distinct_nodes(events: pd.DataFrame, rows: np.ndarray) -> tuple[list[str], n
     texts = pa.chunked_array(pa.array(events["name"])).combine_chunks()
     names = pc.fill_null(texts.cast(pa.large_string()).take(pa.array(rows)), "").dictionary_encode()
     nodes = pc.struct_field(pc.extract_regex(names.dictionary, PARTITIONED), "node")
-    moves = (is_kind(events, "memcpy") | is_kind(events, "transfer"))[rows]
+    moves = is_kind(events, *MOVING)[rows]
     both = pa.concat_arrays([names.dictionary, pc.coalesce(nodes, names.dictionary)])
     called = both.take(pa.array(np.asarray(names.indices) + np.where(moves, len(names.dictionary), 0)))
     encoded = called.dictionary_encode()

@@ -11,13 +11,13 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.container import WireColumn
 from tfvis_nb.display.wire.lane_times import length_column, signed_column
+from tfvis_nb.kinds import NODES
 
 _MICROSECOND = 1000
-# Kernels and copies have the names of their ops.
-_EXECUTED = ("op", "collective", "transfer")
 _SLOT = re.compile("[0-9]{1,9}")
 
 
@@ -63,7 +63,7 @@ class _Runs:
         nodes = tensors | {tensor.rpartition(":")[0] for tensor in tensors}
         names = pa.array(events["name"], pa.large_string())
         is_named = pc.is_in(names, pa.array(sorted(nodes), pa.large_string())).to_numpy(zero_copy_only=False)
-        rows = np.flatnonzero(is_named & events["kind"].isin(_EXECUTED).to_numpy())
+        rows = np.flatnonzero(is_named & is_kind(events, *NODES))
         here = events[["step", "task", "name", "start_ns"]].take(rows)
         self._runs: dict[tuple[int, str, str], tuple[list[int], list[int]]] = {}
         for row, step, task, name, start in zip(rows.tolist(), *(here[key] for key in here), strict=True):

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from tfvis_nb.core.metadata import DEVICES, Metadata, table_of
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import LATEST_NS, NO_STEP
+from tfvis_nb.kinds import COPIES, KERNELS
 from tfvis_nb.reading.chrome import gpu as chrome_gpu
 from tfvis_nb.reading.chrome.slices import UNUSABLE, Columns, Slices, select
 from tfvis_nb.reading.chrome.table import (
@@ -51,7 +52,7 @@ _KINDS = {
 }
 _EVENTS = re.compile(r"event_\w+|.*\b[Ww]ait\b.*")
 _COPIES = {"HOST_TO_DEVICE": "MemcpyH2D", "DEVICE_TO_HOST": "MemcpyD2H", "DEVICE_TO_DEVICE": "MemcpyD2D"}
-_WORK = ("kernel", "collective", "memcpy", "memset")
+_WORK = (*KERNELS, *COPIES)
 _ON_DEVICE = (*_WORK, "sync")
 _GROUP_SIZE = re.compile(r"\bGroup size=(\d{1,6})\b")
 _RANK = re.compile(r"(?<!Src )(?<!Dst )\bRank=(\d{1,6})\b")
@@ -178,9 +179,9 @@ class KinetoReader:
         read = chrome_gpu.copies(_copy_names(columns).take(pa.array(copy)).to_pylist(), [""] * len(copy))
         op[copy] = [one.op for one in read]
         op[kinds == "memset"] = "Memset"
-        for rows in (kinds == "op", np.isin(kinds, ("kernel", "collective")) & (owner >= 0)):
+        for rows in (kinds == "op", np.isin(kinds, KERNELS) & (owner >= 0)):
             op[rows] = name.filter(pa.array(rows)).to_pylist()
-        alone = np.flatnonzero(np.isin(kinds, ("kernel", "collective")) & (owner < 0))
+        alone = np.flatnonzero(np.isin(kinds, KERNELS) & (owner < 0))
         op[alone] = [class_of(kernel_name(one)) for one in columns.name.take(pa.array(alone)).to_pylist()]
         return {
             "name": name,

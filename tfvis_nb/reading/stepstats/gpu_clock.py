@@ -13,6 +13,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb.core.format import format_duration
+from tfvis_nb.kinds import KERNELS
 from tfvis_nb.reading.columns import EventColumns, Vocabularies
 from tfvis_nb.reading.stepstats.gpu_tasks import GpuTasks
 from tfvis_nb.reading.stepstats.source_rows import Source
@@ -175,7 +176,5 @@ def _ops_that_ran_once(
     ran = keys[: len(executors.rows)]
     once = np.flatnonzero(~ran.duplicated(keep=False))
     index = ran[once].get_indexer(keys[len(executors.rows) :])
-    kernel = (gpu.kind == vocabularies.kind.code("kernel")) | (
-        gpu.kind == vocabularies.kind.code("collective")
-    )
+    kernel = np.isin(gpu.kind, [vocabularies.kind.code(kind) for kind in KERNELS])
     return np.where(kernel, np.append(executors.rows[once], -1)[index], -1)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tfvis_nb.events import KINDS
+from tfvis_nb.kinds import COPIES, KERNELS, KINDS
 from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.xspace.planes import Plane
@@ -18,8 +18,8 @@ GPU = re.compile(r"/device:GPU:\d+", re.IGNORECASE)
 
 _FIELDS = {2: "profiler_errors", 3: "profiler_warnings"}
 _MOST_LISTED, _LONGEST = 8, 400
-_COMPUTING = [KINDS.index(kind) for kind in ("kernel", "collective")]
-_COPYING = [KINDS.index(kind) for kind in ("memcpy", "memset")]
+_COMPUTING = [KINDS.index(kind) for kind in KERNELS]
+_COPYING = [KINDS.index(kind) for kind in COPIES]
 _ABOUT_CUPTI = re.compile(r"cupti", re.IGNORECASE)
 _ABOUT_GPU = re.compile(r"cupti|cuda|gpu", re.IGNORECASE)
 # CUPTI names the launch of a kernel like the kernel; driver calls and copies have their own names.

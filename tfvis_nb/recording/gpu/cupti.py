@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tfvis_nb.kinds import DEVICE
 from tfvis_nb.texts import Text
 
 DRIVER = Path("/proc/driver/nvidia")
@@ -20,8 +21,6 @@ _MAPS = Path("/proc/self/maps")
 _STATUS = Path("/proc/self/status")
 _CAP_SYS_ADMIN = 21
 _TOOLKITS = ("/usr/local/cuda/extras/CUPTI/lib64", "/usr/local/cuda/lib64")
-GPU_KINDS = ("kernel", "memcpy", "memset")
-"""Kinds of rows that come from CUPTI."""
 
 
 class Fault(NamedTuple):
@@ -138,7 +137,7 @@ def note_of(kinds: set[str], devices: set[str]) -> Text | None:
 
     None if there are such rows, there is no GPU, or nothing is wrong: the code may have used only the CPU.
     """
-    if kinds & {*GPU_KINDS} or not (any("GPU:" in device for device in devices) or _eager_gpus()):
+    if kinds & {*DEVICE} or not (any("GPU:" in device for device in devices) or _eager_gpus()):
         return None
     cause = fault()
     return None if cause is None else Text("gpu_rows_missing", fault=cause)

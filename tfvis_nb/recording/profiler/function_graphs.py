@@ -10,6 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.core.categories import is_kind
+from tfvis_nb.kinds import NODES
+
 
 class FunctionGraph(NamedTuple):
     """One function on one device, serialised.
@@ -60,7 +63,7 @@ def graphs_of_steps(events: pd.DataFrame, graphs: Sequence[FunctionGraph]) -> li
     """
     from tensorflow.core.framework import graph_pb2
 
-    ops = events[events["kind"].isin(["op", "transfer", "collective"])]
+    ops = events[is_kind(events, *NODES)]
     names = pd.Index(ops["name"].astype("str").unique())
     nodes = [graph_pb2.GraphDef.FromString(one.graph).node for one in graphs]
     has = np.array([names.isin([node.name for node in every]) for every in nodes])

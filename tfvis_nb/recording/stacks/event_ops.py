@@ -11,6 +11,7 @@ import pyarrow as pa
 from tfvis_nb.core.categories import beginning, is_kind
 from tfvis_nb.core.nested_columns import OP_NAME
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.kinds import MOVING
 from tfvis_nb.recording.stacks.functions import is_pipeline, pipeline_graphs
 from tfvis_nb.recording.stacks.graph_nodes import GraphNodes
 
@@ -136,15 +137,14 @@ class EventOps:
 
 
 def _has_node(events: pd.DataFrame) -> np.ndarray:
-    mask: np.ndarray = ~is_kind(events, "host") & ~is_kind(events, "sync")
-    return mask
+    return ~is_kind(events, "host", "sync")
 
 
 def _node_names(events: pd.DataFrame, rows: np.ndarray) -> pd.Series:
     """Return the node of each event; for received or copied tensors, the node that made them."""
     # Labels are most of the bytes of a table.
     events = events[["kind", "name", "tensor"]].iloc[rows]
-    moved = is_kind(events, "transfer") | is_kind(events, "memcpy")
+    moved = is_kind(events, *MOVING)
     tensor = events["tensor"][moved].astype(object).dropna()
     tensor = tensor[tensor != ""].str.replace(_TRANSFERRED, "", n=1, regex=True)
     if not len(tensor):
