@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.command import complaint, tfvis_nb
-from tfvis_nb.cli import EXIT_CODES, VERBS, main
+from tfvis_nb.cli import main
+from tfvis_nb.cli.verb import EXIT_CODES, VERBS
 from tfvis_nb.texts import Text
 
 REPOSITORY = Path(__file__).parents[2]

@@ -13,7 +13,8 @@ import click
 import pytest
 
 from tests.cli.command import tfvis_nb_here
-from tfvis_nb.cli import VERBS, group, main
+from tfvis_nb.cli import group, main
+from tfvis_nb.cli.verb import VERBS
 
 SHELLS = ("bash", "zsh", "fish")
 

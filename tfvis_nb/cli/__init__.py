@@ -4,39 +4,17 @@ import importlib
 import io
 import os
 import sys
-from collections.abc import Callable, Sequence
-from textwrap import indent
-from typing import Any
+from collections.abc import Sequence
 
 import click
 from click.shell_completion import CompletionItem, shell_complete
 
 from tfvis_nb.cli.errors import Failure, note, unexpected
+from tfvis_nb.cli.verb import BROKEN_PIPE, COMPLETE_VARIABLE, EXIT_CODES, FAILED, INTERRUPTED, USAGE, VERBS
 from tfvis_nb.core.options import near
 from tfvis_nb.texts import Text
 
-OK, FAILED, USAGE, BROKEN_PIPE, INTERRUPTED = 0, 1, 2, 141, 130
-"""Exit codes. Shells use the last two for programs that SIGPIPE or SIGINT ended."""
-
-VERBS = {
-    "open": "show traces in a browser, in a single page that needs no network",
-    "export": "write traces as a page, a Chrome trace or a table",
-    "convert": "alias of export",
-    "info": "summarize traces: steps, devices, busy times, longest ops, transfers",
-    "ingest": "read many traces into a dataset of Parquet tables",
-    "check": "check traces against limits and against a base, for CI",
-    "fleet": "show which steps and tasks of a dataset of traces are slow, as a page",
-    "serve": "show a job in a browser while it runs, and request traces there",
-    "run": "trace a Python script without changing it",
-    "capture": "record running TensorFlow processes, also on other machines",
-    "doctor": "check the installation and suggest fixes",
-    "completion": "write the completion script of a shell",
-}
-"""Verb to its description. Its command is ``command`` in the module of the same name."""
-
 _ALIASES = {"convert": "export"}
-EXIT_CODES = "Exit codes: 0 done, 1 failed, 2 wrong arguments"
-COMPLETE_VARIABLE = "_TFVIS_NB_COMPLETE"
 
 
 class _Verbs(click.Group):
@@ -76,23 +54,6 @@ class _Verbs(click.Group):
 @click.version_option(package_name="tfvis-nb", message="%(prog)s %(version)s")
 def group() -> None:
     """See every op, kernel, copy and network transfer of a TensorFlow step."""
-
-
-def verb(
-    name: str, about: str, examples: str, *, more_codes: str = "", **settings: Any
-) -> Callable[[Callable[..., int]], click.Command]:
-    r"""Turn a function that returns the exit code into the command of a verb.
-
-    `about` is the help after the first sentence, `more_codes` are exit codes that only this verb has,
-    `settings` are other arguments of `click.command`.
-    """
-    summary = VERBS[name]
-    return click.command(
-        name,
-        help=f"{summary[0].upper()}{summary[1:]}.\n\n{about}",
-        epilog=f"\b\nExamples:\n{indent(examples.strip(), '  ')}\n\n{EXIT_CODES}{more_codes}",
-        **settings,
-    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:

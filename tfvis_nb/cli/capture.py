@@ -6,10 +6,10 @@ from typing import Any
 
 import click
 
-from tfvis_nb.cli import verb
 from tfvis_nb.cli.errors import Failure, note
 from tfvis_nb.cli.parameters import FILE
 from tfvis_nb.cli.run import PROFILED, write
+from tfvis_nb.cli.verb import verb
 from tfvis_nb.texts import id_of, text_of
 from tfvis_nb.writing.save import SUFFIXES, check_target
 

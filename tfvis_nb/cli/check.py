@@ -10,11 +10,11 @@ from tfvis_nb.analysis.gates.check import check
 from tfvis_nb.analysis.gates.gate_metrics import METRICS
 from tfvis_nb.analysis.gates.limits import Limit, limit_of, shares_of
 from tfvis_nb.analysis.gates.report import OK, UNKNOWN, WORSE, verdict
-from tfvis_nb.cli import verb
 from tfvis_nb.cli.check_formats import FORMATS, CheckedTrace
 from tfvis_nb.cli.errors import Failure, note
 from tfvis_nb.cli.parameters import FILE
 from tfvis_nb.cli.traces import SOURCE, TRACES, Source, read
+from tfvis_nb.cli.verb import verb
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text, text_of
 

@@ -3,7 +3,7 @@
 import click
 from click.shell_completion import get_completion_class
 
-from tfvis_nb.cli import COMPLETE_VARIABLE, group, verb
+from tfvis_nb.cli.verb import COMPLETE_VARIABLE, verb
 
 _EXAMPLES = """
 tfvis-nb completion bash > ~/.local/share/bash-completion/completions/tfvis-nb
@@ -18,5 +18,6 @@ def command(shell: str) -> int:
     """Write the completion script of a shell; return the exit code."""
     script = get_completion_class(shell)
     assert script is not None
+    group = click.get_current_context().find_root().command
     print(script(group, {}, "tfvis-nb", COMPLETE_VARIABLE).source())  # noqa: T201
     return 0

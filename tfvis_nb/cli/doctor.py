@@ -12,8 +12,8 @@ import click
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from tfvis_nb.cli import verb
 from tfvis_nb.cli.errors import one_line
+from tfvis_nb.cli.verb import verb
 from tfvis_nb.recording.gpu import cupti
 from tfvis_nb.recording.gpu.probe import Probe, probe
 from tfvis_nb.recording.jax.probe import probe as probe_jax

@@ -7,10 +7,10 @@ from typing import Any
 
 import click
 
-from tfvis_nb.cli import verb
 from tfvis_nb.cli.errors import Failure
 from tfvis_nb.cli.parameters import FILE, together
 from tfvis_nb.cli.traces import ABOUT_TRACES, PART, TRACES, Source, read_part
+from tfvis_nb.cli.verb import verb
 from tfvis_nb.core.format import format_file_size
 from tfvis_nb.core.html_export import MAX_BYTES
 from tfvis_nb.core.options import near

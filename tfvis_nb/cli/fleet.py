@@ -5,11 +5,11 @@ from pathlib import Path
 
 import click
 
-from tfvis_nb.cli import verb
 from tfvis_nb.cli.errors import Failure, note, unreadable
 from tfvis_nb.cli.export import check_writable
 from tfvis_nb.cli.parameters import FILE
 from tfvis_nb.cli.traces import ANONYMIZE
+from tfvis_nb.cli.verb import verb
 from tfvis_nb.core.html_export import check_page_name
 from tfvis_nb.texts import Text, text_of
 

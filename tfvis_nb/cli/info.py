@@ -14,8 +14,8 @@ from tfvis_nb.analysis.findings.table import NOTHING, findings_lines
 from tfvis_nb.analysis.gates.gate_metrics import gate_metrics
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.analysis.unavailable import why_not
-from tfvis_nb.cli import verb
 from tfvis_nb.cli.traces import ABOUT_TRACES, TRACES, Source, read
+from tfvis_nb.cli.verb import verb
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import NO_NAME, UNKNOWN_OP, lane_label, one_line, printable
 from tfvis_nb.core.note_order import most_important_first

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tfvis_nb.cli import INTERRUPTED, verb
 from tfvis_nb.cli.errors import Failure, note, unreadable
 from tfvis_nb.cli.parameters import FILE
 from tfvis_nb.cli.traces import MAX_UNPACKED, SOURCE, Source
+from tfvis_nb.cli.verb import INTERRUPTED, verb
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.texts import Text, text_of
 

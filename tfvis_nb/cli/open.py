@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from tfvis_nb.cli import verb
 from tfvis_nb.cli.errors import note
 from tfvis_nb.cli.export import PAGE, check_writable, write_page
 from tfvis_nb.cli.opened import page_path
 from tfvis_nb.cli.parameters import FILE
 from tfvis_nb.cli.traces import ABOUT_TRACES, PART, TRACES, Source, read_part
+from tfvis_nb.cli.verb import verb
 from tfvis_nb.core.html_export import check_page_name
 from tfvis_nb.texts import Text, text_of
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from tfvis_nb.cli import INTERRUPTED, verb
 from tfvis_nb.cli.errors import Failure, note, unreadable
 from tfvis_nb.cli.export import in_options
 from tfvis_nb.cli.parameters import FILE, together
+from tfvis_nb.cli.verb import INTERRUPTED, verb
 from tfvis_nb.core.errors import EmptyTraceError
 from tfvis_nb.recording.imports import Imports, is_imported
 from tfvis_nb.recording.options import DEVICE_LEVELS, FRAMEWORKS, LEVELS, MODES, TraceOptions

@@ -17,10 +17,10 @@ from typing import Any
 
 import click
 
-from tfvis_nb.cli import verb
 from tfvis_nb.cli.errors import Failure, note, unreadable
 from tfvis_nb.cli.open import shown
 from tfvis_nb.cli.parameters import FILE
+from tfvis_nb.cli.verb import verb
 from tfvis_nb.core.temporary_folder import TemporaryFolder
 from tfvis_nb.serving import MonitorServer
 from tfvis_nb.serving.access import validate_token
