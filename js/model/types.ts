@@ -37,6 +37,7 @@ export interface Step {
   label?: string;
   start: number;
   end: number;
+  /** The events shown with it: its own, and those outside steps that run during it. */
   events: number;
   /** How long the busiest accelerator was busy in it (ns), where that is known. */
   device?: number;

@@ -96,11 +96,13 @@ export class Navigation {
   revealSelection(keepsZoom = false): void {
     const { store } = this;
     const { selected, selection, range } = store;
+    const isShown = selected !== null && store.placement.isShown(selected);
     const named = store.drawn.steps.findIndex((each) => each.step === range?.step);
     const step = selected !== null ? store.drawn.step?.[selected] : named;
-    if (store.step !== null && step !== undefined && step >= 0 && step !== store.step) store.showStep(step);
+    if (store.step !== null && !isShown && step !== undefined && step >= 0 && step !== store.step)
+      store.showStep(step);
     // Aligned steps leave out events outside steps.
-    if (store.aligned && selected !== null && !store.placement.isShown(selected)) store.showStep(null);
+    if (store.aligned && selected !== null && !isShown) store.showStep(null);
     if (selected !== null) this.uncover(selected);
     const isSingle = selection !== null && "events" in selection && selection.events.length === 1;
     if (selected !== null && isSingle && !keepsZoom) {

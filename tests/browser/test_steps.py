@@ -202,6 +202,35 @@ def test_aligned_steps_omit_events_outside_steps(exported: OpenExported, tmp_pat
     assert "step -1" not in timeline.host.inner_text()
 
 
+def test_a_step_is_shown_with_the_events_outside_steps(exported: OpenExported, tmp_path: Path) -> None:
+    columns = {
+        "step": [-1, -1, 0, 1, -1, -1],
+        "start_ns": [0, 8 * MS, 10 * MS, 20 * MS, 21 * MS, 60 * MS],
+        "duration_ns": [5 * MS, 4 * MS, 4 * MS, 5 * MS, MS, MS],
+        "kind": ["host", "host", "op", "op", "host", "host"],
+        "name": ["generator", "generator", "train", "train", "generator", "generator"],
+        "op": ["generator", "generator", "train", "train", "generator", "generator"],
+        "lane": ["tf_data", "tf_data", "ops", "ops", "tf_data", "tf_data"],
+    }
+    timeline = exported(Trace(events.build(columns)).to_html(tmp_path / "steps.html")).wait()
+    chosen = timeline.host.get_by_role("combobox", name="Step", exact=True)
+    chosen.select_option("Step 1 · 5.00 ms")
+    assert timeline.facts()["Events"] == "2"
+    timeline.host.get_by_role("textbox", name="Search").fill("generator")
+    expect(timeline.title).to_have_text("1 match")
+    # Its input can be clicked, and stays in the step.
+    timeline.click(4)
+    expect(timeline.title).to_have_text("generator")
+    assert timeline.facts()["Step"] == "Outside steps"
+    expect(chosen).to_have_value("2")
+    timeline.host.get_by_role("textbox", name="Search").fill("")
+    # Time outside steps is one figure.
+    chosen.select_option("Outside steps · 52.0 ms")
+    expect(timeline.title).to_have_text("Outside steps")
+    assert timeline.facts()["Length"] == "52.0 ms"
+    expect(timeline.host.get_by_role("button", name="Outside steps · 52.0 ms")).to_be_visible()
+
+
 @pytest.mark.thorough
 def test_of_several_devices_the_busiest_counts(exported: OpenExported, tmp_path: Path) -> None:
     steps = [(4.0, 3.0), (4.0, 3.0), (6.5, 6.0)]

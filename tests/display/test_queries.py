@@ -23,6 +23,7 @@ from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.display.large import queries
 from tfvis_nb.display.large.queries import LargeTraceQueries
 from tfvis_nb.display.large.range_statistics import BINS, range_statistics
+from tfvis_nb.display.shaping.selection import selected_rows
 from tfvis_nb.display.timeline.delivery import Delivery
 
 
@@ -127,6 +128,28 @@ def test_a_search_in_one_step() -> None:
     trace = made_up(900, 2, 5)
     _, (ids, _) = LargeTraceQueries(layout_of(trace)).answer({"kind": "search", "text": "op", "step": 1})
     assert np.frombuffer(ids, "u4").tolist() == np.flatnonzero(trace.events["step"] == 1).tolist()
+
+
+def test_a_step_is_searched_with_the_events_that_run_during_it() -> None:
+    # The first and the fourth row end with a step or start after it.
+    columns = {
+        "step": [-1, -1, 0, -1, -1, 1],
+        "start_ns": [0, 5, 10, 18, 20, 30],
+        "duration_ns": [10, 10, 10, 9, 5, 5],
+        "kind": ["op"] * 6,
+        "op": ["op"] * 6,
+        "lane": ["ops"] * 6,
+    }
+    trace = Trace(tv_events.build(columns))
+    layout = layout_of(trace)
+    asking = LargeTraceQueries(layout)
+    for step, shown in ((0, [1, 2, 3]), (1, [5]), (-1, [0, 1, 3, 4])):
+        _, (ids, _) = asking.answer({"kind": "search", "text": "op", "step": step})
+        assert np.frombuffer(ids, "u4").tolist() == shown
+    assert range_statistics(layout, 10, 20, None, 0, "op")["count"] == 3
+    assert [step["events"] for step in layout.steps] == [4, 3, 1]
+    selection = {"start": 10, "end": 20, "lanes": None, "step": 0}
+    assert selected_rows(trace.events, layout.lanes, selection).index.tolist() == [1, 2, 3]
 
 
 def test_statistics_are_those_of_the_selected_rows() -> None:

@@ -41,7 +41,9 @@ def slow_table(rows: list[Row]) -> list[dict[str, Any]]:
         of_step = [row for row in rows if row[0] == step]
         whole = min(row[1] for row in of_step), max(row[1] + row[2] for row in of_step)
         start, end = (at - origin for at in spans.get(step, whole))
-        table.append({"step": step, "start": start, "end": end, "events": len(of_step), "label": ""})
+        beside = [row for row in rows if row[0] == events.NO_STEP != step]
+        shown = len(of_step) + sum(_overlaps(row[1] - origin, row[2], start, end) for row in beside)
+        table.append({"step": step, "start": start, "end": end, "events": shown, "label": ""})
     of_event = trace.events[["step", "start_ns", "duration_ns", "device", "lane", "kind"]].to_numpy().tolist()
     parts: dict[int, list[Row]] = {}
     for event, step, (first, last) in counted(trace):
@@ -52,6 +54,10 @@ def slow_table(rows: list[Row]) -> list[dict[str, Any]]:
             if one["step"] != events.NO_STEP and ns is not None:
                 one["device"] = ns
     return table
+
+
+def _overlaps(start: int, length: int, first: int, last: int) -> bool:
+    return first < start + length and start < last if length else first <= start <= last
 
 
 def longest_busy(rows: list[Row]) -> int | None:

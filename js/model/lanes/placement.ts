@@ -2,6 +2,7 @@
 
 import type { Drawn, Row } from "../types";
 import { type Arrangement, type LaneItem, rowTop } from "./layout";
+import { shownWith } from "./shown_with";
 
 /** For each event the row of its lane that holds it; events of other steps keep 0. */
 export function rowNumbers(count: number, rows: readonly (readonly Row[])[]): Uint32Array {
@@ -17,9 +18,10 @@ const EDGE = 2;
 export class Placement {
   readonly #drawn: Drawn;
   readonly #arrangement: Arrangement;
-  readonly #step: number | null;
   readonly #lanes = new Map<number, LaneItem>();
   readonly #numbers: Uint32Array;
+  /** Whether an event is displayed; see `shownWith`. */
+  readonly isShown: (id: number) => boolean;
 
   /** `numbers` as `rowNumbers` gives them for the rows that are arranged; `step` the index of the step shown.
    * */
@@ -27,19 +29,13 @@ export class Placement {
     this.#drawn = drawn;
     this.#arrangement = arrangement;
     this.#numbers = numbers;
-    this.#step = step;
+    this.isShown = shownWith(drawn, step);
     for (const item of arrangement.items) if (item.type === "lane") this.#lanes.set(item.lane, item);
   }
 
   /** The lane's item; undefined when it is hidden, filtered out or in a collapsed group. */
   lane(lane: number): LaneItem | undefined {
     return this.#lanes.get(lane);
-  }
-
-  /** Whether an event is displayed: it belongs to the chosen step, or to any step if steps are aligned. */
-  isShown(id: number): boolean {
-    if (this.#drawn.lane[id] < (this.#drawn.leftOut ?? 0)) return false;
-    return this.#step === null || this.#drawn.step === null || this.#drawn.step[id] === this.#step;
   }
 
   /** Top of an event's row (CSS px), or of the collapsed group that holds it; null when it is nowhere. */

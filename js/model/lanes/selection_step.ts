@@ -2,6 +2,7 @@
 
 import { entryOfEvent } from "../lod/merged";
 import { type Drawn, NO_STEP, type Selection } from "../types";
+import { shownWith } from "./shown_with";
 
 /**
  * Whether all that is selected (events by id) lies in a step (its index in the list), or with null in any step. A part
@@ -9,11 +10,11 @@ import { type Drawn, NO_STEP, type Selection } from "../types";
  */
 export function liesIn(run: Drawn, selection: Selection, step: number | null): boolean {
   if ("events" in selection) {
+    const isShown = shownWith(run, step);
     return selection.events.every((event) => {
       const entry = entryOfEvent(run, event);
       if (entry === null) return false;
-      const own = run.step?.[entry] ?? 0;
-      return step === null ? run.steps[own].step !== NO_STEP : own === step;
+      return step === null ? run.steps[run.step?.[entry] ?? 0].step !== NO_STEP : isShown(entry);
     });
   }
   if (step === null) return true;

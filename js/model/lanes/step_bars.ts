@@ -4,6 +4,7 @@ import thresholds from "../../../tfvis_nb/core/thresholds.json";
 import { isolated } from "../format/bidi";
 import { eventCount } from "../lod/merged";
 import { type Drawn, type Lane, NO_STEP, type Step } from "../types";
+import type { Viewport } from "../viewport";
 
 export interface StepBar {
   /** Indexes of the steps that this bar stands for: one, or a few if there are more steps than pixels. */
@@ -69,12 +70,28 @@ export function timeOutside({ steps, span }: Pick<Drawn, "steps" | "span">): num
   return outside + Math.max(span - reached, 0);
 }
 
-/** The number of events shown: of a step (its index), all steps aligned, or the run. */
-export function eventsShown(shown: { run: Drawn; step: number | null; aligned: object | null }): number {
-  const { run, step, aligned } = shown;
+/** The length of a step; of the time outside steps, its sum. */
+export function stepLength(run: Drawn, step: Step): number {
+  return step.step === NO_STEP ? timeOutside(run) : step.end - step.start;
+}
+
+interface Shown {
+  run: Drawn;
+  step: number | null;
+  aligned: object | null;
+  whole: Viewport;
+}
+
+/** The length shown: of a step (its index), or of the axis. */
+export function lengthShown({ run, step, whole }: Shown): number {
+  return step === null ? whole.end - whole.start : stepLength(run, run.steps[step]);
+}
+
+/** The number of events shown: with a step (its index), with all steps aligned, or of the run. */
+export function eventsShown({ run, step, aligned }: Omit<Shown, "whole">): number {
   if (step !== null) return run.steps[step].events;
-  if (!aligned) return eventCount(run);
-  return run.steps.reduce((sum, each) => sum + (each.step === NO_STEP ? 0 : each.events), 0);
+  const outside = run.steps.find((each) => each.step === NO_STEP);
+  return eventCount(run) - ((aligned && outside?.events) || 0);
 }
 
 const ACCELERATOR = /(?:^|\/device:)(?!(?:XLA_)?CPU:)([A-Z_]+):\d+$/;

@@ -1,4 +1,5 @@
 /** A trace reduced to the detail that the pixels need: each entry stands for one event or several. */
+import { shownWith } from "../lanes/shown_with";
 import type { Drawn, Merged, Row, Selection } from "../types";
 
 /** Events of the trace, however many the browser holds. */
@@ -92,9 +93,10 @@ const NOTHING: Pick<Row, "ids" | "start" | "end" | "merged"> = {
 function shownEntries(drawn: Drawn, merged: Merged, step: number | null): Uint32Array {
   const { outline, fine, part } = merged;
   const entries = new Uint32Array(fine);
+  const isShown = shownWith(drawn, step);
   let length = 0;
   const add = (entry: number) => {
-    if (step === null || drawn.step === null || drawn.step[entry] === step) entries[length++] = entry;
+    if (isShown(entry)) entries[length++] = entry;
   };
   for (let entry = 0; entry < outline; entry++)
     if (!isReplaced(drawn, merged, entry) && !(part && merged.start[entry] >= part.end)) add(entry);

@@ -1,21 +1,21 @@
 /** Packs the events of a lane into rows, so that nothing is drawn over anything else. */
 
+import { shownWith } from "../lanes/shown_with";
 import type { Drawn, Row } from "../types";
 /**
  * The rows of each lane (by lane id): every event goes into the first row that
  * is free at its start. Events may touch. An event without length takes up the
  * nanosecond it starts in, so that two of them at one instant are both seen.
  *
- * `step` is a index in `drawn.steps`; null takes the events of all steps.
+ * `step` is an index in `drawn.steps`; null takes the events of all steps.
  */
 export function packLanes(drawn: Drawn, step: number | null): Row[][] {
-  const { count, start, duration, lane, leftOut = 0 } = drawn;
-  const steps = drawn.step;
+  const { count, start, duration, lane } = drawn;
+  const isShown = shownWith(drawn, step);
   const packers = drawn.lanes.map(() => new Packer());
-  if (step !== null && steps === null && step !== 0) return packers.map(() => []);
   const rowOf = new Uint32Array(count);
   for (let id = 0; id < count; id++) {
-    if (lane[id] < leftOut || (step !== null && steps !== null && steps[id] !== step)) rowOf[id] = LEFT_OUT;
+    if (!isShown(id)) rowOf[id] = LEFT_OUT;
     else rowOf[id] = packers[lane[id]].place(start[id], start[id] + (duration[id] || 1));
   }
   // All rows share three blocks of memory: a trace can have tens of thousands of short rows.

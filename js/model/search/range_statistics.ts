@@ -2,8 +2,9 @@
 
 import { kindIn } from "../lanes/event_text";
 import { laneLabel } from "../lanes/labels";
+import { overlaps } from "../lanes/shown_with";
 import { firstAbove } from "../lod/bisect";
-import type { Drawn } from "../types";
+import { type Drawn, NO_STEP } from "../types";
 import type { CounterFigures } from "../wire/counters";
 import { stepsOfLanes } from "./busy_time";
 
@@ -62,10 +63,10 @@ export function eventsIn(drawn: Drawn, selection: RangeSelection): Uint32Array {
   let count = 0;
   for (let id = 0; id < ids.length; id++) {
     const s = start[id];
-    const e = s + duration[id];
-    const overlaps = e > s ? e > from && s < to : s >= from;
-    if (!overlaps || wanted[lane[id]] === 0) continue;
-    if (step !== null && drawn.step !== null && drawn.step[id] !== step) continue;
+    if (!overlaps(s, s + duration[id], from, to) || wanted[lane[id]] === 0) continue;
+    // Events outside steps are shown with the step: see `shownWith`.
+    const own = step === null ? null : drawn.step?.[id];
+    if (own != null && own !== step && drawn.steps[own].step !== NO_STEP) continue;
     ids[count++] = id;
   }
   const found = ids.slice(0, count);

@@ -2,6 +2,7 @@
 
 import { activityIn, isKernel, kindIn } from "../lanes/event_text";
 import { laneSearchText } from "../lanes/labels";
+import { shownWith } from "../lanes/shown_with";
 import { firstAtLeast } from "../lod/bisect";
 import { activityLabel } from "../paint/palette";
 import type { Drawn } from "../types";
@@ -54,12 +55,10 @@ export function search(
 ): Matches {
   const clauses = parseQuery(text);
   const mask = new Uint8Array(drawn.count);
-  const { leftOut = 0 } = drawn;
   if (clauses.length === 0)
     return { ids: new Uint32Array(0), count: 0, mask, total: 0, busy: 0, longest: [] };
-  if (step === null) for (let id = 0; id < mask.length; id++) mask[id] = drawn.lane[id] < leftOut ? 0 : 1;
-  else if (drawn.step === null) mask.fill(step === 0 ? 1 : 0);
-  else for (let id = 0; id < mask.length; id++) mask[id] = drawn.step[id] === step ? 1 : 0;
+  const isShown = shownWith(drawn, step);
+  for (let id = 0; id < mask.length; id++) mask[id] = isShown(id) ? 1 : 0;
   for (const clause of clauses) keepMatching(mask, drawn, details, clause);
   let count = 0;
   for (let id = 0; id < mask.length; id++) count += mask[id];

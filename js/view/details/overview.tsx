@@ -4,8 +4,9 @@ import { useEffect, useRef } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { formatCount, formatDuration, formatNumber, unbroken } from "../../model/format/units";
 import { kindIn } from "../../model/lanes/event_text";
-import { eventsShown, stepName } from "../../model/lanes/step_bars";
+import { eventsShown, lengthShown, stepName } from "../../model/lanes/step_bars";
 import type { RangeStatistics } from "../../model/search/range_statistics";
+import { NO_STEP } from "../../model/types";
 import { shownAnnotations } from "../../state/annotations";
 import { stepBarsShown } from "../../state/step_bars_shown";
 import type { Store } from "../../state/store";
@@ -14,7 +15,7 @@ import { hasTabs } from "../sizes";
 import { AnnotationList } from "./annotation_list";
 import { FindingList } from "./findings";
 import { PanelHeader } from "./header";
-import { Busy, UNKNOWN, useStatistics } from "./range_totals";
+import { Busy, useStatistics } from "./range_totals";
 import { StatisticsTable } from "./statistics_table";
 import { WaitingSummary } from "./waiting";
 
@@ -46,19 +47,19 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
     <>
       <dl>
         <dt>Length</dt>
-        <dd>{formatDuration(length)}</dd>
+        <dd>{formatDuration(lengthShown(store))}</dd>
         <dt>Events</dt>
-        <dd>{answer ? formatCount(answer.count) : isSummed ? UNKNOWN : formatCount(eventsShown(store))}</dd>
+        <dd>{formatCount(eventsShown(store))}</dd>
         {leftOut > 0 && (
           <>
             <dt>Left out</dt>
             <dd>{formatNumber(leftOut, "event")} outside any step</dd>
           </>
         )}
-        {!store.aligned && isSummed && (
+        {!store.aligned && isSummed && store.stepNumber !== NO_STEP && (
           <>
             <dt>Any activity</dt>
-            <dd title="Share of the time shown in which at least one event ran on a host or a device (union of all events)">
+            <dd title="Time in which at least one event ran, on a host or a device">
               <Busy answer={answer} length={length} of=" of the time shown" />
             </dd>
           </>

@@ -6,7 +6,7 @@ import {
   SLOW_RATIO,
   type StepBar,
   type StepBars,
-  timeOutside,
+  stepLength,
 } from "../../model/lanes/step_bars";
 import { NO_STEP } from "../../model/types";
 import type { Store } from "../../state/store";
@@ -120,8 +120,8 @@ function valueText(store: Store, figures: StepBars, busyName: string | null): st
   if (store.aligned) return "all steps, aligned";
   if (store.step === null) return "all steps";
   const step = store.run.steps[store.step];
-  if (step.step === NO_STEP) return `outside steps, ${formatDuration(timeOutside(store.run))}`;
-  const duration = `step ${step.step}, ${timeText(step.end - step.start, figures.ratios[store.step])}`;
+  const name = step.step === NO_STEP ? "outside steps" : `step ${step.step}`;
+  const duration = `${name}, ${timeText(stepLength(store.run, step), figures.ratios[store.step])}`;
   const { device } = step;
   const isKnown = busyName !== null && device !== undefined;
   const busy = isKnown ? `, ${busyName} ${timeText(device, figures.busyRatios[store.step])}` : "";

@@ -12,10 +12,9 @@ import {
   type StepBar,
   type StepBars,
   stepBars,
+  stepLength,
   stepName,
-  timeOutside,
 } from "../../model/lanes/step_bars";
-import { NO_STEP } from "../../model/types";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { StepSlider } from "./step_slider";
@@ -79,11 +78,8 @@ function DescribedStep({ store, figures, busyName, hovered, show }: DescribedSte
   const isChosen = hovered !== null || store.step !== null;
   const index = hovered?.described ?? store.step ?? figures.slowest;
   const step = store.run.steps[index];
-  // The events outside steps span the whole run and are not a step to compare with others.
-  const isStep = step.step !== NO_STEP;
-  const duration = isStep ? step.end - step.start : timeOutside(store.run);
-  const facts = [formatDuration(duration) + ratioText(figures.ratios[index])];
-  if (isStep && busyName !== null && step.device !== undefined)
+  const facts = [formatDuration(stepLength(store.run, step)) + ratioText(figures.ratios[index])];
+  if (busyName !== null && step.device !== undefined)
     facts.push(`${busyName} ${formatDuration(step.device)}${ratioText(figures.busyRatios[index])}`);
   const first = figures.isFirstApart ? " after the first" : "";
   const parts = isChosen

@@ -4,8 +4,8 @@ import type { ComponentChildren } from "preact";
 import type { Actions } from "../../input/actions";
 import { isolated, withoutControls } from "../../model/format/bidi";
 import { formatCount, formatDuration, formatNumber } from "../../model/format/units";
-import { countSteps, eventsShown, stepName } from "../../model/lanes/step_bars";
-import type { Step } from "../../model/types";
+import { countSteps, eventsShown, lengthShown, stepLength, stepName } from "../../model/lanes/step_bars";
+import type { Drawn, Step } from "../../model/types";
 import { isCritical, toggleCritical, whyNoPath } from "../../state/critical_path";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
@@ -37,7 +37,7 @@ export function ShownTrace({ store }: { store: Store }) {
   const { drawn } = store;
   const tasks = new Set(store.run.lanes.map((lane) => lane.task)).size;
   const facts = [
-    formatDuration(store.whole.end - store.whole.start),
+    formatDuration(lengthShown(store)),
     formatNumber(eventsShown(store), "event"),
     ...(tasks > 1 ? [`${tasks} tasks`] : []),
   ];
@@ -120,7 +120,7 @@ function StepSelect({ store }: { store: Store }) {
       <option value="all">{count > 1 ? `All ${formatCount(count)} steps` : "Whole run"}</option>
       {steps.map((step, index) => (
         <option key={step.step} value={String(index)}>
-          {choiceText(step)}
+          {choiceText(store.run, step)}
         </option>
       ))}
     </select>
@@ -128,9 +128,9 @@ function StepSelect({ store }: { store: Store }) {
 }
 
 /** Its label comes last, so that it is cut first. */
-function choiceText(step: Step): string {
+function choiceText(run: Drawn, step: Step): string {
   const label = step.label && isolated(step.label);
-  return [stepName({ ...step, label: "" }), formatDuration(step.end - step.start), label]
+  return [stepName({ ...step, label: "" }), formatDuration(stepLength(run, step)), label]
     .filter(Boolean)
     .join(" · ");
 }

@@ -96,6 +96,26 @@ def test_searches(both: tuple[DatasetSource, InMemory], text: str) -> None:
     assert len(marks) == read_container(fleet.outline("x"))[0]["count"]
 
 
+def test_a_step_is_searched_with_the_events_that_run_during_it(tmp_path: Path) -> None:
+    columns = {
+        "step": [-1, -1, 0, -1, -1, 1],
+        "start_ns": [0, 5, 10, 18, 20, 30],
+        "duration_ns": [10, 10, 10, 9, 5, 5],
+        "kind": ["op"] * 6,
+        "op": ["op"] * 6,
+        "lane": ["ops"] * 6,
+    }
+    Trace(event_table.build(columns)).to_parquet(tmp_path / "run.parquet")
+    dataset = tv.open_traces(tmp_path / "dataset")
+    dataset.ingest(tmp_path / "run.parquet", progress=False)
+    shown = DatasetSource(dataset, None, None, None)
+    for step, found in ((0, [1, 2, 3]), (1, [5]), (-1, [0, 1, 3, 4])):
+        _, (ids, _) = asked(shown, kind="search", text="op", step=step)
+        assert np.frombuffer(ids, "u4").tolist() == found
+    chosen = DatasetSource(dataset, None, None, [0])
+    assert asked(chosen, kind="search", text="op", step=0)[0]["count"] == 1
+
+
 def test_found_events_are_marked_in_a_window(ranks: TraceDataset) -> None:
     fleet, memory = DatasetSource(ranks, None, None, None), InMemory(ranks)
     _, shown = bars(fleet, [*range(9)], 0, 10**6, 1, "op_3")

@@ -14,6 +14,7 @@ from tfvis_nb.analysis.events.nesting import enclosing, nesting_lanes
 from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.core.labels import lane_label
 from tfvis_nb.display.large.layout import Layout
+from tfvis_nb.events import NO_STEP
 
 MOST_ROWS = 200
 BINS = 24
@@ -49,7 +50,7 @@ def range_statistics(
         wanted[lanes] = True
         inside &= wanted[layout.lanes.of_event]
     if step is not None:
-        inside &= events["step"].to_numpy() == step
+        inside &= np.isin(events["step"].to_numpy(), [step, NO_STEP])
     chosen = np.flatnonzero(inside)
     lane = layout.lanes.of_event[chosen]
     if by == "lane":

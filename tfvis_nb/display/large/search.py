@@ -11,9 +11,11 @@ import pyarrow.compute as pc
 
 from tfvis_nb.analysis.critical_path.critical_path import path_events
 from tfvis_nb.analysis.events.bar_categories import KERNELS, named
+from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.core.labels import lane_search_text
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.query import Bound, Lines, Ranks, Steps, Term, Text, parse_query
+from tfvis_nb.events import NO_STEP
 
 MOST_LISTED = 50
 """How many of the longest events found are listed."""
@@ -30,14 +32,14 @@ class SearchMatches:
 
 
 def find(layout: Layout, text: str, step: int | None) -> SearchMatches:
-    """Find the events, in one step or all, that match all words of `text`.
+    """Find the events, shown with one step or all, that match all words of `text`.
 
     See `parse_query` for the syntax.
     """
     clauses = parse_query(text)
     mask = np.full(len(layout.event), bool(clauses), "?")
     if step is not None:
-        mask &= layout.trace.events["step"].to_numpy() == step
+        mask &= _shown_with(layout, step)
     for terms, negated in clauses:
         has_term = np.zeros(len(mask), "?")
         for term in terms:
@@ -50,6 +52,17 @@ def find(layout: Layout, text: str, step: int | None) -> SearchMatches:
     texts = layout.names.take(pa.array(names[0])).to_pylist()
     ranks = Ranks.of(clauses).rank(layout.ops, layout.op[events], texts, names[1])
     return SearchMatches(events, ranks, hits)
+
+
+def _shown_with(layout: Layout, step: int) -> np.ndarray:
+    """Mark the events of a step, and those outside steps that run during it."""
+    events = layout.trace.events
+    steps = layout.trace.steps
+    span = steps.loc[steps["step"] == step, ["start_ns", "end_ns"]].to_numpy()[0]
+    during = is_inside(events["start_ns"].to_numpy(), events["duration_ns"].to_numpy(), *span)
+    of = events["step"].to_numpy()
+    shown: np.ndarray = (of == step) | ((of == NO_STEP) & during)
+    return shown
 
 
 def longest_found(layout: Layout, matches: SearchMatches) -> dict[str, Any]:

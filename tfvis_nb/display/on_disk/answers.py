@@ -24,6 +24,7 @@ from tfvis_nb.display.on_disk.totals import totals
 from tfvis_nb.display.wire.code import code_bytes
 from tfvis_nb.display.wire.counters import counter_bytes
 from tfvis_nb.display.wire.memory import memory_bytes
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 MOST_SHOWN = 4096
@@ -96,7 +97,7 @@ class DatasetAnswers:
             return known, [result.ids.astype("u4").tobytes(), matches.tobytes()]
         if kind == "statistics":
             ends = (float(question["start"]), float(question["end"]))
-            steps = self._steps_of(question["step"])
+            steps = self.steps_of(question["step"])
             by = question["by"] if question["by"] in ("op", "lane") else "name"
             summed = totals(self.parts, self.places, ends, question["lanes"], steps, by, self._shared)
             return {**summed, "counters": []}, []
@@ -104,20 +105,20 @@ class DatasetAnswers:
             return {}, [_UNKNOWN[kind]()]
         raise ValueError(Text("unknown_question", kind=kind))
 
-    def _steps_of(self, step: int | None) -> list[int] | None:
-        return (
-            sorted(self._steps)
-            if step is None and self._steps is not None
-            else None
-            if step is None
-            else [step]
-        )
+    def steps_of(self, step: int | None) -> list[int] | None:
+        """Return the steps whose events are shown with a step, or with all of them; None for all events.
+
+        Events outside steps are shown with a step during which they run, unless steps are chosen.
+        """
+        if step is None:
+            return None if self._steps is None else sorted(self._steps)
+        return [step, NO_STEP] if self._steps is None else [step]
 
     def _search(self, text: str, step: int | None) -> DatasetFound:
         last = self._found
         if last is not None and last[0] == (text, step):
             return last[1]
-        result = find(self.parts, self.places, text, self._steps_of(step))
+        result = find(self.parts, self.places, text, self.steps_of(step))
         # A single assignment, so that a concurrent reader gets either the old or the new answer, each
         # complete.
         self._found = ((text, step), result)

@@ -1,6 +1,6 @@
 """Search the events of all parts, row group by row group; results take one bit per event."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,12 +11,14 @@ import pyarrow.compute as pc
 
 from tfvis_nb.analysis.events.bar_categories import KERNELS, named
 from tfvis_nb.analysis.events.merging import pieces
+from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.core.labels import lane_search_text
 from tfvis_nb.display.large.query import Bound, Clause, Ranks, Steps, Term, Text, parse_query
 from tfvis_nb.display.large.search import MOST_LISTED, kernel_names, within
 from tfvis_nb.display.on_disk.part import DatasetPart
 from tfvis_nb.display.on_disk.places import DatasetLayout
 from tfvis_nb.display.on_disk.row_groups import codes_of
+from tfvis_nb.events import NO_STEP
 
 MOST_IDS = 1_000_000
 """How many ids of found events are sent, for stepping from one to the next."""
@@ -48,11 +50,10 @@ class DatasetFound:
 
 
 def find(
-    parts: Sequence[DatasetPart], places: DatasetLayout, text: str, steps: Iterable[int] | None
+    parts: Sequence[DatasetPart], places: DatasetLayout, text: str, steps: Collection[int] | None
 ) -> DatasetFound:
     """Find the events, in some steps or all, that match all words of `text`; see `parse_query`."""
     clauses = parse_query(text)
-    wanted = None if steps is None else np.array(sorted(steps))
     ranks = Ranks.of(clauses)
     sums = _Sums(places)
     bits: list[np.ndarray] = []
@@ -61,8 +62,8 @@ def find(
         for group in range(part.event_group_count if clauses else 0):
             rows = GroupRows(part, group)
             mask = rows.matching(clauses)
-            if wanted is not None and mask.any():
-                mask &= np.isin(rows.column("step").to_numpy(), wanted)
+            if steps is not None and mask.any():
+                mask &= _shown_with(rows, places, steps)
             masks.append(mask)
             own = np.flatnonzero(mask)
             if len(own):
@@ -243,3 +244,15 @@ class GroupRows:
         marks = np.append(held.to_numpy(zero_copy_only=False).astype("?"), False)
         mask: np.ndarray = marks[codes]
         return mask
+
+
+def _shown_with(rows: GroupRows, places: DatasetLayout, steps: Collection[int]) -> np.ndarray:
+    """Mark the rows of some steps; with a single step, those outside steps only while it runs."""
+    step = rows.column("step").to_numpy()
+    shown = np.isin(step, list(steps))
+    first, *others = steps
+    if others == [NO_STEP] and first != NO_STEP:
+        start, duration = (rows.column(name).to_numpy() for name in ("start_ns", "duration_ns"))
+        span = places.steps.loc[places.steps["step"] == first, ["start", "end"]].to_numpy()[0]
+        shown &= (step == first) | is_inside(start - places.origin, duration, *span)
+    return shown

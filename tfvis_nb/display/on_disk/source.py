@@ -136,7 +136,7 @@ class DatasetSource:
         if "events" in selection:
             return self._facts.rows(np.array(selection["events"], "i8")), 0
         ends = (float(selection["start"]), float(selection["end"]))
-        steps = [selection["step"]] if selection["step"] is not None else self._shown_steps()
+        steps = self._answers.steps_of(selection["step"])
         in_range = rows_in_range(self.parts, self.places, ends, selection["lanes"], steps)
         ids = [
             self.places.first_event[number] + columns["event"].astype("i8") for number, columns in in_range
@@ -146,9 +146,6 @@ class DatasetSource:
         origin = self.places.origin
         rows.attrs["range_ns"] = (origin + int(ends[0]), origin + int(ends[1]))
         return rows, max(len(every) - MOST_SELECTED, 0)
-
-    def _shown_steps(self) -> Sequence[int] | None:
-        return None if self._steps is None else sorted(self._steps)
 
     def validate_ids(self, ids: Any) -> list[int]:
         """Return numbers of events; ValueError if they do not exist."""

@@ -17,7 +17,7 @@ from tfvis_nb.core.time_ranges import is_time_range, recorded_range
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.shaping.gap_compression import shown_range
 from tfvis_nb.display.wire.drawn import origin_ns
-from tfvis_nb.events import COLUMNS
+from tfvis_nb.events import COLUMNS, NO_STEP
 from tfvis_nb.texts import Text
 
 Selection = dict[str, Any]
@@ -29,7 +29,8 @@ def selected_rows(events: pd.DataFrame, lanes: LaneOrder, selection: Selection |
     """Return the rows of `events` for a checked selection of the front end.
 
     For a range, these are the rows that overlap it, with its ends in epoch ns as
-    ``attrs["range_ns"]``. A range counts lanes by their index in `lanes`.
+    ``attrs["range_ns"]``. A range counts lanes by their index in `lanes`; in a step it has events outside
+    steps as well.
     """
     if selection is None:
         return events.iloc[:0]
@@ -41,7 +42,7 @@ def selected_rows(events: pd.DataFrame, lanes: LaneOrder, selection: Selection |
     if selection["lanes"] is not None:
         inside &= np.isin(lanes.of_event, selection["lanes"])
     if selection["step"] is not None:
-        inside &= events["step"].to_numpy() == selection["step"]
+        inside &= np.isin(events["step"].to_numpy(), [selection["step"], NO_STEP])
     rows = events.take(np.flatnonzero(inside))
     rows.attrs["range_ns"] = (origin + int(first), origin + int(last))
     return rows

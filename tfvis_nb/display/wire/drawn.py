@@ -140,6 +140,7 @@ def origin_ns(events: pd.DataFrame) -> int:
 def step_table(trace: Trace, events: pd.DataFrame) -> tuple[list[dict[str, Any]], np.ndarray]:
     """Describe the steps of a trace, and return the position of each event's step in that list.
 
+    ``events`` counts the events shown with it: its own, and those outside steps that run during it.
     ``device`` is the busy time of the busiest accelerator in a step (ns), if known; ``kind`` numbers the
     kinds of steps, which are compared among themselves.
     """
@@ -150,6 +151,14 @@ def step_table(trace: Trace, events: pd.DataFrame) -> tuple[list[dict[str, Any]]
         {"step": s, "start": a - origin, "end": b - origin, "events": n, "label": labels.get(s, "")}
         for s, (a, b, n) in zip(steps.tolist(), spans.tolist(), strict=True)
     ]
+    outside = events[events["step"].to_numpy() == NO_STEP]
+    start, duration = (outside[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns"))
+    marks = duration == 0
+    begin, end, mark = np.sort(start[~marks]), np.sort((start + duration)[~marks]), np.sort(start[marks])
+    for step, (first, last, _) in zip(described, spans.tolist(), strict=True):
+        if step["step"] != NO_STEP:
+            step["events"] += int(np.searchsorted(begin, last) - np.searchsorted(end, first, "right"))
+            step["events"] += int(np.searchsorted(mark, last, "right") - np.searchsorted(mark, first))
     kinds = step_kinds(trace)
     numbers = dict(zip(kinds.index.tolist(), pd.factorize(kinds.to_numpy(object))[0].tolist(), strict=True))
     for step in described:
