@@ -7,7 +7,7 @@ import { formatCell } from "../model/format/column_units";
 import { markdownText } from "../model/format/table_text";
 import { formatCount, formatDuration } from "../model/format/units";
 import { scopesToTell, shortName } from "../model/lanes/event_text";
-import { NO_NAME, UNKNOWN_OP } from "../model/lanes/labels";
+import { NO_NAME, NO_OP } from "../model/lanes/labels";
 import { activityColour } from "../model/paint/palette";
 import { BlockHead, CannotSay } from "../ui/block_head";
 import { CopyTable } from "../ui/copy_table";
@@ -241,7 +241,7 @@ interface FigureProps {
 function Figure({ cell, column, most, scopes, isPlain }: FigureProps) {
   const text =
     formatCell(cell, column.unit) ||
-    (column.name === "op" ? UNKNOWN_OP : column.unit === "name" ? NO_NAME : "");
+    (column.name === "op" ? NO_OP : column.unit === "name" ? NO_NAME : "");
   if (column.unit === "name")
     return (
       <span class="name" title={titleOf(cell)}>

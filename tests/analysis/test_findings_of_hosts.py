@@ -225,7 +225,7 @@ def test_line_of_an_op_is_one_that_does_not_call_the_model() -> None:
     ]
     found = host_compute(rows)
     assert (found["figures"]["subject"], found["figures"]["line"]) == ("ops", "train.py:5")
-    assert "train.py:5 has 41.4 % of its time." in found["text"]
+    assert "train.py:5 has 41.4 % of that time." in found["text"]
 
 
 @pytest.mark.parametrize(("starts", "reported"), [(500, True), (300, False)])

@@ -291,7 +291,7 @@ def test_memory_that_no_op_asked_for_is_named() -> None:
     nested = pa.table({"memory": [[{"allocator": "gpu_host_bfc", "records": records}]]})
     found = tables(tab(Trace(events.build(columns), nested=nested), "Memory"))
     by_op = next(block for block in found if block["title"] == "Peak memory by op")
-    assert column(by_op, "op") == ["(unknown op)"]
+    assert column(by_op, "op") == ["(no op)"]
 
 
 def test_a_long_table_says_how_much_of_it_is_shown() -> None:

@@ -79,7 +79,7 @@ def check_details(trace: Trace) -> None:
                     stored, end[event] - known
                 )
     for name in ("bytes", "thread"):
-        shown = table[name] if name == "bytes" else table[name].mask(table[name] == 0)
+        shown = table[name] if name == "bytes" else table[name].mask(table[name] <= 0)
         if name in columns:
             got = optional(header, columns, name)
             if name in header["ids"]:

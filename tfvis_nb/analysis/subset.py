@@ -116,7 +116,7 @@ def no_such_step(trace: Trace, step: object) -> Text:
     """Return an error's text, with the steps that a trace has."""
     numbers = trace.steps.loc[trace.steps["step"] != NO_STEP, "step"]
     there = (
-        Text("steps_there", first=numbers.min(), last=numbers.max())
+        Text("step_there" if len(numbers) == 1 else "steps_there", first=numbers.min(), last=numbers.max())
         if len(numbers)
         else Text("no_steps_there")
     )

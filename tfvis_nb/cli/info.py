@@ -17,7 +17,7 @@ from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.cli.traces import ABOUT_TRACES, TRACES, Source, read
 from tfvis_nb.cli.verb import verb
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent
-from tfvis_nb.core.labels import NO_NAME, UNKNOWN_OP, lane_label, one_line, printable
+from tfvis_nb.core.labels import NO_NAME, NO_OP, lane_label, one_line, printable
 from tfvis_nb.core.note_order import most_important_first
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
@@ -207,7 +207,7 @@ _LANES: _Columns = {
     "of the run": lambda row: format_percent(row["share"]),
 }
 _OPS: _Columns = {
-    "op": _text("op", UNKNOWN_OP),
+    "op": _text("op", NO_OP),
     "count": _count("count"),
     "self": _duration("self_ns"),
     "total": _duration("total_ns"),

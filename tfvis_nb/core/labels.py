@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _TASK = re.compile(r"^/job:([^/]+)(?:/replica:([0-9]+))?/task:([0-9]+)")
 _DEVICE = re.compile(r"/?device:([^/]+)")
-UNKNOWN_OP = "(unknown op)"
+NO_OP = "(no op)"
 """Shown for events without a recorded op type, such as kernels that no op launched."""
 NO_NAME = "(no name)"
 

@@ -9,7 +9,7 @@ import type { Lane } from "../types";
 type Called = Pick<Lane, "task" | "device" | "lane">;
 
 /** Stands for a missing op type, such as that of kernels that no op launched. */
-export const UNKNOWN_OP = "(unknown op)";
+export const NO_OP = "(no op)";
 export const NO_NAME = "(no name)";
 
 const TASK = /^\/job:([^/]+)(?:\/replica:(\d+))?\/task:(\d+)/;

@@ -73,7 +73,7 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
       )}
       {rows && rows.length < answer.rows.length && (
         <p class="unlinked">
-          Host calls are nested, so they are excluded here. Drag to select a range and include them.
+          Host calls are nested and left out here. Drag a range to include them.
         </p>
       )}
       <WaitingSummary store={store} actions={actions} {...whole} />

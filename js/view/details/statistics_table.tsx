@@ -6,7 +6,7 @@ import { isolated, withoutControls } from "../../model/format/bidi";
 import { markdownText } from "../../model/format/table_text";
 import { formatCount, formatDuration } from "../../model/format/units";
 import { activityIn, kindIn, kindOf, scopesToTell, shortName } from "../../model/lanes/event_text";
-import { NO_NAME, UNKNOWN_OP } from "../../model/lanes/labels";
+import { NO_NAME, NO_OP } from "../../model/lanes/labels";
 import { entryOfEvent } from "../../model/lod/merged";
 import { activityColour, activityLabel } from "../../model/paint/palette";
 import { type By, binOf, labelOf, type StatisticsRow } from "../../model/search/range_statistics";
@@ -145,7 +145,7 @@ function Durations({ row, marked }: { row: StatisticsRow; marked: number | null 
 }
 
 const NO_LABEL: Record<By, string> = {
-  op: UNKNOWN_OP,
+  op: NO_OP,
   name: NO_NAME,
   lane: "",
   layer: "(no layer)",

@@ -13,28 +13,34 @@ import { ScopedText } from "../../ui/scoped_text";
 import { EventLink } from "./lists";
 import type { EventProps, Fact } from "./types";
 
-/** Waiting and moving time, as a bar and in words. */
+/** Waiting and moving time, as a bar and in words; a tensor that has arrived may wait for others. */
 function WaitSplit({ store, id }: Pick<EventProps, "store" | "id">) {
   const waited = store.drawn.wait?.[id] ?? 0;
+  const before = store.drawn.turn?.[id] ?? waited;
   const duration = store.drawn.duration[id];
   const wait = waitColour(store.painting.theme);
+  const hatched = (ns: number) => (
+    <span
+      style={{
+        width: `${(100 * ns) / (duration || 1)}%`,
+        background: `repeating-linear-gradient(135deg, ${wait} 0 3px, color-mix(in srgb, ${wait} 40%, var(--ground)) 3px 6px)`,
+      }}
+    />
+  );
   return (
     <>
       <div class="split" aria-hidden="true">
-        <span
-          style={{
-            width: `${(100 * waited) / (duration || 1)}%`,
-            background: `repeating-linear-gradient(135deg, ${wait} 0 3px, color-mix(in srgb, ${wait} 40%, var(--ground)) 3px 6px)`,
-          }}
-        />
+        {hatched(before)}
         <span style={{ flex: 1, background: activityColour("communication", store.painting.theme) }} />
+        {hatched(waited - before)}
       </div>
       <div class="split-key">
-        <span>waiting {formatDuration(waited)}</span>
+        <span>waiting {formatDuration(before)}</span>
         <span>
           moving {store.details?.moved(id) ? "about " : ""}
           {formatDuration(duration - waited)}
         </span>
+        {waited > before && <span>waiting {formatDuration(waited - before)}</span>}
       </div>
     </>
   );

@@ -9,7 +9,7 @@ from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.core.categories import containing, map_categories
 from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.intervals import lengths, union
-from tfvis_nb.core.labels import UNKNOWN_OP
+from tfvis_nb.core.labels import NO_OP
 from tfvis_nb.core.step_spans import within_steps
 from tfvis_nb.core.trace import Trace
 
@@ -43,7 +43,7 @@ def _times(trace: Trace, rows: np.ndarray) -> list[dict[str, Any]]:
     """Return the length of the union of each op type; negotiations of all op types are one."""
     chosen = trace.events[rows]
     op = chosen["op"].astype(object).fillna("")
-    op = op.where(op != "", UNKNOWN_OP).where(chosen["lane"] != "negotiate", "negotiation")
+    op = op.where(op != "", NO_OP).where(chosen["lane"] != "negotiate", "negotiation")
     group, names = pd.factorize(op)
     start, end = (times[rows] for times in within_steps(trace))
     time = lengths(union(group, start, end), len(names), 2)[:, 1]

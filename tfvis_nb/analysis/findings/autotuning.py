@@ -116,12 +116,12 @@ def _word(_key: str, figures: Figures) -> Texts:
             f" {figures['name']} alone launches {figures['name_kernels']:,}."
         )
     text = (
-        f"cuDNN tries out algorithms, which happens once per shape and takes {step_time(figures)}:"
+        f"cuDNN tries out algorithms, once for each shape, which takes {step_time(figures)}:"
         f" {example(figures)}."
     )
     if figures["steps"] == 1:
         text += f" The other findings of {whole(figures, 'this step')} are not typical of later ones."
-    return Texts("A first step is tuning convolutions", text, "Run a warm-up step before tracing.", launches)
+    return Texts("cuDNN is still tuning convolutions", text, "Run a warm-up step before tracing.", launches)
 
 
 def _measure(trace: Trace) -> Measurement:

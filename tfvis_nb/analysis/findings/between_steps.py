@@ -71,7 +71,7 @@ _KERAS_LOOP = (
     "Between steps, Keras runs callbacks, metrics and Python of its own: run several steps in one call"
     " (steps_per_execution), and do less in callbacks."
 )
-_ONCE = "This is setting up or cleaning up: it matters if runs are short."
+_ONCE = "This is setup or cleanup, which only matters if runs are short."
 _STRETCHES = {
     "before_ns": "before the first step",
     "between_ns": "between steps",
@@ -287,10 +287,10 @@ def _word(_key: str, figures: Figures) -> Texts:
 
 def _word_loop(figures: Figures) -> Texts:
     between, pause = format_duration(figures["between_ns"]), format_duration(figures["mean_ns"])
-    how = f"From the first step to the last, the loop takes {format_duration(figures['loop_ns'])}."
-    text = f"{between} of the loop lie between {_steps(figures)}, {pause} on average."
+    loop, how = format_duration(figures["loop_ns"]), ""
+    text = f"Of the loop's {loop}, {between} are between {_steps(figures)}, {pause} on average."
     if figures.get("kind"):
-        how += " Steps that the callback runs are part of that."
+        how += " The time between steps includes steps that the callback runs."
     if _waits_for_input(figures):
         return _word_input(text, figures, how)
     if figures["line"]:
@@ -308,7 +308,7 @@ def _word_loop(figures: Figures) -> Texts:
     if figures["period"]:
         how += f" One in {figures['period']} pauses is long, up to {format_duration(figures['longest_ns'])}."
     if figures["program"] == "keras" and not figures["line"]:
-        return Texts(_loop_title(figures), text, _KERAS_LOOP, how)
+        return Texts(_loop_title(figures), text, _KERAS_LOOP, how.strip())
     advice = "Move work out of the loop, do it in fewer steps, or do it on a thread of its own."
     if figures["program"] == "keras" and _HOOK.fullmatch(figures["function"]):
         advice = "This is a callback of Keras: do it in fewer batches, or at the end of an epoch."
@@ -317,7 +317,7 @@ def _word_loop(figures: Figures) -> Texts:
             "Collect garbage less often: leave out gc.collect(), or call gc.freeze() once model and data are"
             " built."
         )
-    return Texts(_loop_title(figures), text, advice, how)
+    return Texts(_loop_title(figures), text, advice, how.strip())
 
 
 def _word_input(text: str, figures: Figures, how: str = "") -> Texts:
@@ -343,7 +343,7 @@ def _word_run(figures: Figures) -> Texts:
     ]
     text = (
         f"{format_duration(figures['outside_ns'])} of the {format_duration(figures['run_ns'])} from the first"
-        f" event to the last lie outside any step: {', '.join(parts)}."
+        f" event to the last are outside any step: {', '.join(parts)}."
     )
     longest = max(_STRETCHES, key=lambda name: figures[name])
     op, how = figures["op"], ""
@@ -352,16 +352,16 @@ def _word_run(figures: Figures) -> Texts:
     if figures["program"] == "session" and longest == "between_ns":
         how = "Tracing each run takes part of this time."
     if op is None:
-        text += " Nothing is recorded in the longest stretch."
+        text += " Nothing is recorded in the longest of these."
         advice = "To see what runs between steps, trace the whole cell or loop, not single runs."
         if figures.get("one_recording"):
             advice = _PYTHON if longest == "between_ns" else _ONCE
     elif op["self_ns"] < FEW.value * figures["longest_ns"]:
-        text += f" Little is recorded in the longest stretch, {format_duration(figures['longest_ns'])}."
+        text += f" Little is recorded in the longest of these ({format_duration(figures['longest_ns'])})."
         advice = _PYTHON if longest == "between_ns" else _ONCE
     else:
         took = format_duration(op["self_ns"])
-        text += f" In the longest stretch, {op['name']} takes the most time: {took}."
+        text += f" In the longest of these, {op['name']} takes the most time: {took}."
         advice = "Move work that is done once out of the loop." if longest == "between_ns" else _ONCE
     return Texts(f"{format_percent(figures['run_share'])} of the run is outside the steps", text, advice, how)
 

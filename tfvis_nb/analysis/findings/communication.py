@@ -206,10 +206,10 @@ def _word(_key: str, figures: Figures) -> Texts:
     if figures["communicating_tasks"] > 1:
         how = " The other tasks communicate longer, because they also wait for this one."
         if figures["computes"]:
-            how += " Without any communication means without that of all tasks."
+            how += " The estimate without any communication leaves out that of all tasks."
     if not figures["computes"]:
-        spends = "Nothing else is recorded at that time"
-        how += " The trace does not show what computes."
+        spends = "The trace shows only communication"
+        how += " The trace does not show when anything computes."
     text = f"{spends}: {example(figures)}."
     how = f"{_phases_sentence(figures)}{how}"
     if figures["on_devices"] and figures["exposed_share"] < figures["share"]:
@@ -224,7 +224,7 @@ def _word(_key: str, figures: Figures) -> Texts:
     advice = "Send less (larger batches, half-precision gradients), send earlier, or use a faster network."
     if alone:
         advice = "Read the traces of all tasks together to see whether they wait for a straggler."
-    title = "is not hidden behind computing" if figures["computes"] else "takes much time"
+    title = "is not hidden behind computing" if figures["computes"] else "takes much of the time"
     return Texts(f"Communication {title}", text, advice, how.strip())
 
 
@@ -243,7 +243,7 @@ def _measure(trace: Trace) -> Measurement:
 def _summarise(figures: Figures) -> str:
     if not figures["communicating_tasks"]:
         return "No task receives tensors from others or takes part in collectives."
-    return f"Communication that nothing hides takes {step_time(figures)}{beyond(figures)}."
+    return f"Communication that computing does not hide takes {step_time(figures)}{beyond(figures)}."
 
 
 RULE = Rule(

@@ -30,7 +30,7 @@ SHARE = Threshold(
 
 _TITLES = {
     "one": "{the_step} traces and compiles functions",
-    "first": "The first step is tracing and compiling functions",
+    "first": "The first step traces and compiles functions",
     "all": "Steps trace and compile functions",
 }
 
@@ -80,7 +80,7 @@ def _word(key: str, figures: Figures) -> Texts:
     if case == "all":
         how += f" {figures['compiling_steps']} of {figures['steps']} steps compile."
     if figures["without_again"]:
-        how += " Tracing functions again is not included."
+        how += " Retracing is not included."
     advice = "Run a warm-up step before tracing"
     advice += "." if case == "first" else f"; if later steps also compile, {fewer_compilations(figures)}"
     return Texts(
@@ -94,7 +94,7 @@ def _measure(trace: Trace) -> Measurement:
 
 
 def _summarise(figures: Figures) -> str:
-    why = not_reported("later steps trace functions again") if figures["like_later"] else beyond(figures)
+    why = not_reported("later steps retrace functions") if figures["like_later"] else beyond(figures)
     return f"Tracing and compiling take {step_time(figures)}{why}."
 
 

@@ -114,7 +114,7 @@ def _variables(trace: Trace, moved: pd.DataFrame) -> Figures:
 
 def _word(_key: str, figures: Figures) -> Texts:
     text = (
-        f"Copies run while no device computes for {step_time(figures)}, most of them"
+        f"For {step_time(figures)}, copies run while no device computes, most of them"
         f" {_DIRECTIONS[figures['most']]}: {example(figures)}."
     )
     if not figures["variables"]:

@@ -87,7 +87,7 @@ def _summarise(figures: Figures) -> str:
     if not figures["slow"]:
         return f"The first step is less than {SLOW_STEP_RATIO} times the median of the others."
     share = format_percent(figures["share"])
-    return f"The excess of the first step is {share} of the time of all steps{beyond(figures)}."
+    return f"The extra time of the first step is {share} of the time of all steps{beyond(figures)}."
 
 
 RULE = Rule(

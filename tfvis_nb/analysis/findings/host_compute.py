@@ -204,9 +204,9 @@ def _word_work(figures: Figures) -> tuple[str, str]:
     if figures.get("python"):
         text = f"{text[:-1]}; {sampled_clause(figures['python'])}."
     if subject != "ops":
-        how = f"{op} is {format_percent(figures['op_share'])} of its time."
+        how = f"{op} is {format_percent(figures['op_share'])} of that time."
     elif line:
-        text = f"{text[:-1]}; {line} has {format_percent(figures['line_share'])} of its time."
+        text = f"{text[:-1]}; {line} has {format_percent(figures['line_share'])} of that time."
     return text, how
 
 
@@ -226,17 +226,17 @@ def _word_small(figures: Figures) -> tuple[str, str]:
 def _word_eager(figures: Figures) -> tuple[str, str]:
     ops, steps = figures["ops"], figures["steps"]
     many = f"{ops / steps:,.0f} ops in a step" if steps > 1 else f"{ops:,} ops"
-    where = f" below {figures['line']}" if figures["line"] else ""
+    where = f" at or below {figures['line']}" if figures["line"] else ""
     each = format_duration(figures["mean_ns"] * steps / ops)
-    text = f"Python calls {many}{where} one by one, which takes {step_time(figures)}, {each} an op."
+    text = f"Python calls {many}{where} one by one, which takes {step_time(figures)}, {each} per op."
     return text, "The time of their kernels is not included."
 
 
 def _word_python(figures: Figures) -> tuple[str, str]:
-    text = f"For {step_time(figures)}, nothing of TensorFlow runs on the host"
+    text = f"For {step_time(figures)}, the host runs nothing of TensorFlow"
     if not figures["line"]:
         return f"{text}: {example(figures)}.", ""
-    return f"{text}; {sampled_clause(figures)}.", f"In all: {example(figures)}."
+    return f"{text}; {sampled_clause(figures)}.", f"The time is {example(figures)}."
 
 
 def _measure(trace: Trace) -> Measurement:
@@ -247,8 +247,8 @@ def _measure(trace: Trace) -> Measurement:
 
 def _summarise(figures: Figures) -> str:
     if not figures["share"]:
-        return f"No single thing on the host takes {limit(LEAST)} of {whole(figures)}{beyond(figures)}."
-    return f"The longest single thing on the host takes {step_time(figures)}{beyond(figures)}."
+        return f"No op, layer or line takes {limit(LEAST)} of {whole(figures)} on the host{beyond(figures)}."
+    return f"The longest op, layer or line takes {step_time(figures)} on the host{beyond(figures)}."
 
 
 def _without(figures: Figures) -> dict[str, Any]:

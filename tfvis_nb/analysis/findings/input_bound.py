@@ -32,7 +32,7 @@ from tfvis_nb.analysis.source.python_samples import called_line, sampled_clause,
 from tfvis_nb.analysis.source.sampled_time import PYTHON_CALL
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.coverage import overlap
-from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.format import format_duration, format_number
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.labels import task_label
 from tfvis_nb.core.per_trace import per_trace
@@ -227,7 +227,7 @@ def _word(key: str, figures: Figures) -> Texts:
     stage, needed, buffer = (figures[name] for name in ("slowest_stage", "needed", "buffer"))
     is_python = stage is not None and PYTHON_CALL.match(stage["op"])  # of which one runs at a time
     if named and case != "first" and not is_python and needed is not None and needed > stage["at_once"]:
-        how += f" With {needed:,} at once, steps would not wait for it."
+        how += f" With {needed:,} at a time, steps would not wait for it."
     how += _bottleneck_sentence(figures["bottleneck"])
     if buffer is not None and buffer["empty"]:
         times = f"{buffer['empty']:,} of {buffer['calls']:,} requests"
@@ -241,9 +241,9 @@ def _bottleneck_sentence(bottleneck: Figures | None) -> str:
     each, parallelism = format_duration(bottleneck["mean_ns"]), bottleneck["parallelism"]
     if bottleneck["awaits"]:
         calls = "" if parallelism is None else f" (parallelism {parallelism:,})"
-        takes = f"keeps its consumer waiting for {each} an element{calls}"
+        takes = f"keeps its consumer waiting for {each} per element{calls}"
     else:
-        takes = f"takes {each} an element ({bottleneck['at_once']:.1f} at once)"
+        takes = f"takes {each} per element (on average {bottleneck['at_once']:.1f} at a time)"
     return f" The bottleneck is the stage {bottleneck['stage']}, which {takes}."
 
 
@@ -261,10 +261,9 @@ def stage_sentence(stage: Figures | None, wait_ns: float) -> str:
     if not stage or not stage_clause(stage, wait_ns):
         return ""
     each = format_duration(stage["self_ns"] / stage["count"])
-    times = "time" if stage["count"] == 1 else "times"
     return (
         f" {stage['op']} takes {format_duration(stage['self_ns'])} on its threads"
-        f" ({stage['count']:,} {times} {each}, {stage['at_once']:.1f} at once)."
+        f" ({format_number(stage['count'], 'call')} of {each}, on average {stage['at_once']:.1f} at a time)."
         + (f" {sampled_clause(stage['python'])}." if stage.get("python") else "")
     )
 

@@ -133,10 +133,10 @@ def _word(_key: str, figures: Figures) -> Texts:
             text = f"{late} of {launches} come when {name} is already idle"
             how += (
                 f" {figures['late']:,} of {figures['launches']:,} launches came while it was already idle,"
-                f" {format_duration(figures['mean_late_ns'])} each."
+                f" for {format_duration(figures['mean_late_ns'])} on average."
             )
         text += "."
-        how += f" In the longest stretch it waits mostly for {figures['ops']}." if figures["ops"] else ""
+        how += f" In its longest idle stretch it waits mostly for {figures['ops']}." if figures["ops"] else ""
     if figures["is_below"]:
         how += " The findings above cause part of it."
     if figures["devices"] > 1:
@@ -180,7 +180,7 @@ def tracing_sentence(figures: Figures) -> str:
     if share is None:
         return " Tracing itself adds launch overhead."
     return (
-        f" Tracing itself adds launch overhead: about {TRACING_NS.value // 1000} µs a launch would be"
+        f" Tracing itself adds launch overhead: about {TRACING_NS.value // 1000} µs per launch would be"
         f" {step_time(figures, share)}."
     )
 

@@ -22,7 +22,7 @@ _CAUSES = {
 }
 _FOLDER = (
     "If CUPTI cannot be loaded, add the folder of libcupti.so, such as /usr/local/cuda/extras/CUPTI/lib64, to"
-    " LD_LIBRARY_PATH before the program starts; docs/troubleshooting.md has more."
+    " LD_LIBRARY_PATH before the program starts. docs/troubleshooting.md has more."
 )
 
 
@@ -45,14 +45,12 @@ def _find(trace: Trace) -> list[Finding]:
 def _word(key: str, _figures: Figures) -> Texts:
     case = key.rpartition(".")[2]
     text = (
-        f"The {case} has no kernels of a GPU that worked: {_CAUSES[case]}. Figures of that GPU are missing,"
-        " and other findings are about the host alone."
+        f"A GPU worked, but the {case} has none of its kernels: {_CAUSES[case]}. Figures of that GPU are"
+        " missing, and other findings are about the host alone."
     )
     first = "Trace with FULL_TRACE, and run" if case == "run" else "Run"
     advice = f"{first} tfvis-nb doctor, which checks CUPTI and the permission to profile."
-    return Texts(
-        "GPU kernels were not recorded", text, advice, f"{_FOLDER} docs/troubleshooting.md has more."
-    )
+    return Texts("GPU kernels were not recorded", text, advice, _FOLDER)
 
 
 def _measure(trace: Trace) -> Measurement:

@@ -83,9 +83,7 @@ def _word(key: str, figures: Figures) -> Texts:
         advice = "Use a smaller batch, or split the op."
         how += " The Memory tab lists what was allocated." if figures["live"] else ""
     if figures["fitting_rows"]:
-        rows = (
-            f"At most {figures['fitting_rows']:,} rows of the tensor, its first dimension, would have fitted"
-        )
+        rows = f"A first dimension of at most {figures['fitting_rows']:,} would have fit"
         if figures["largest_free_bytes"] is None:
             rows += " if all free memory had been one block"
         how += f" {rows}."

@@ -194,8 +194,8 @@ def fewer_compilations(figures: Mapping[str, Any]) -> str:
 def larger_kernels(figures: Mapping[str, Any]) -> str:
     """Advise how to fill the GPU with kernels."""
     _, xla = _FEWER[figures["program"]]
-    text = "Use a larger batch: while some SMs have no block, more blocks take hardly any longer"
-    return f"{text}; or fuse small ops with XLA ({xla})." if xla else f"{text}."
+    text = "Use a larger batch, which takes hardly any longer while SMs are free"
+    return f"{text}, or fuse small ops with XLA ({xla})." if xla else f"{text}."
 
 
 def lower_precision(figures: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Functions are traced again for other arguments."""
+"""Functions are retraced for other arguments."""
 
 import re
 from typing import Any
@@ -29,19 +29,19 @@ from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.xspace.jitted import LOWERING
 
-SHARE = Threshold(0.05, "share of step time spent tracing functions again, and compiling them for it")
+SHARE = Threshold(0.05, "share of step time spent retracing functions, and compiling them for it")
 RETRACES = Threshold(3, "tracings of a function after its first, reported whatever time they take")
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:e[-+]?\d+)?")
 _CASTABLE = re.compile(r"(?:u?int|b?float|complex)\d+|bool")
 _CHANGES = ("value", "shape", "dtype", "structure", "function", "context")
 _UNKNOWN = (
-    "The trace counts tracings without their arguments. Usual causes are Python numbers as arguments, shapes"
+    "The trace lacks the arguments of tracings. Usual causes are Python numbers as arguments, shapes"
     " that change, or functions that are made in a loop. A recording of %%trace shows which argument changes,"
     " unless its source is left out."
 )
 _JITTED = (
-    "The trace counts tracings without their arguments. Usual causes are shapes that change, other values of"
+    "The trace lacks the arguments of tracings. Usual causes are shapes that change, other values of"
     " static arguments, or functions that are made in a loop."
     ' jax.config.update("jax_explain_cache_misses", True) logs which argument changes.'
 )
@@ -128,19 +128,17 @@ def _word(_key: str, figures: Figures) -> Texts:
     place, defined = (f" ({figures['source']})" if figures["source"] else ""), ""
     if figures["line"]:
         place, defined = f", called at {figures['line']},", place
-    text = f"{name}{place} is traced again {_times(times)}{_reason(figures)}."
-    how = f"Tracing and compiling again take {step_time(figures)}: {example(figures)}."
+    text = f"{name}{place} is retraced {_times(times)}{_reason(figures)}."
+    how = f"Retracing takes {step_time(figures)}, with compiling: {example(figures)}."
     if others:
-        how += (
-            f" {'One other function is' if others == 1 else f'{others:,} other functions are'} traced again."
-        )
+        how += f" {'One other function is' if others == 1 else f'{others:,} other functions are'} retraced."
     if figures["tracing_ns"] is not None:
         how += f" All tracings of {name}{defined} take {format_duration(figures['tracing_ns'])}."
     if figures.get("python"):
         how += f" {sampled_clause(figures['python'])}."
     if figures["change"] not in _CHANGES:
         how += f" {_JITTED if figures['jitted'] else _UNKNOWN}"
-    return Texts("Functions are traced again", text, _advice(figures), how)
+    return Texts("Functions are retraced", text, _advice(figures), how)
 
 
 def _times(count: int) -> str:
@@ -207,10 +205,10 @@ def _measure(trace: Trace) -> Measurement:
 
 def _summarise(figures: Figures) -> str:
     if not figures["retraces"]:
-        return "No function is traced again."
+        return "No function is retraced."
     return (
-        f"Tracing functions again takes {step_time(figures)}{beyond(figures)};"
-        f" the most retraced one is traced again {_times(figures['retraces'])} (threshold"
+        f"Retracing takes {step_time(figures)}{beyond(figures)};"
+        f" the most retraced function is retraced {_times(figures['retraces'])} (threshold"
         f" {RETRACES.value:g})."
     )
 

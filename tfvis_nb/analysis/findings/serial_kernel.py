@@ -84,9 +84,9 @@ def _word(_key: str, figures: Figures) -> Texts:
         f"For {step_time(figures)}, {gpu} runs only {kernel}{op}, while launched kernels of other"
         f" streams wait for it to end."
     )
-    how = f"That happens at {figures['runs']:,} of its runs, with kernels on {figures['streams']:,} streams."
+    how = f"That happens in {figures['runs']:,} of its runs, with kernels on {figures['streams']:,} streams."
     if waves is not None:
-        how += f" At its longest run the kernel has {waves:.2g} waves of blocks."
+        how += f" In its longest run the kernel has {waves:.2g} waves of blocks."
     return Texts(
         f"One kernel serialises the streams of {gpu}",
         text,

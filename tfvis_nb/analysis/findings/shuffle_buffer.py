@@ -123,13 +123,13 @@ def _word(_key: str, figures: Figures) -> Texts:
     where = f" ({figures['line']})" if figures["line"] else ""
     subject = capital(task_label(figures["task"]) or "the program")
     wait, fills = format_duration(figures["wait_ns"]), figures["fills"]
-    first = f"shuffle(){where} reads {figures['elements']:,} elements before it hands out the first"
+    first = f"shuffle(){where} reads {figures['elements']:,} elements before it returns the first"
     named = stage_clause(figures["slowest_stage"], figures["fill_ns"])
-    how = f"Of the run, that is {format_percent(figures['run_share'])}."
+    how = f"That is {format_percent(figures['run_share'])} of the run."
     how += stage_sentence(figures["slowest_stage"], figures["fill_ns"])
     if fills > 1:
         title = "The shuffle buffer is filled again and again"
-        text = f"{subject} waits {wait} while {first}, {fills:,} times{named}."
+        text = f"{subject} waits {wait} in all while {first}, {fills:,} times{named}."
         advice = (
             f"Use a smaller buffer_size, {_FIRST}, or put repeat() before shuffle() and keep one iterator."
         )

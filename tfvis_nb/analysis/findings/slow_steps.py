@@ -276,13 +276,13 @@ def _word_more_work(figures: Figures) -> Texts:
         return Texts(title, text, f"Look {batch}.", how)
     how += (
         f" Kernels are only {format_duration(figures['work_excess_ns'])} of the extra"
-        f" {format_duration(figures['excess_ns'])} in step {step}. Most is"
+        f" {format_duration(figures['excess_ns'])} in step {step}. Most of it is"
         f" {figures['activity'].replace('_', ' ')}, {format_duration(figures['activity_ns'])}"
         f" more{_op_part(figures)}."
     )
     if figures["stalls"]:
         title += f"; step {step} also stalls on the host" if several else ", and stalls on the host"
-    host = f"at what {'the host' if figures['stalls'] else 'it'} did in step {step}"
+    host = f"at what the {'host' if figures['stalls'] else 'program'} did in step {step}"
     first, then = (host, batch) if own >= _MOST else (batch, host)
     return Texts(title, text, f"Look first {first}, then {then}.", how)
 
@@ -310,7 +310,7 @@ def _word_longer(figures: Figures) -> Texts:
 def _word_periodic(figures: Figures) -> Texts:
     period = figures["period"]
     text = (
-        f"{_named(figures['steps'])} take longer, which is {step_time(figures)}:"
+        f"{_named(figures['steps'])} take longer, which costs {step_time(figures)}:"
         f" {step_name(figures)} takes {_times(figures)}."
     )
     if figures["activity"]:

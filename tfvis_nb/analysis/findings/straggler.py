@@ -320,7 +320,7 @@ def _word(key: str, figures: Figures) -> Texts:
     batch = "more work in a batch, " if compared is None else ""
     advice = f"Rebalance its load, or find out what slows it down: {batch}a slower machine, "
     if more:
-        advice = "Balance batch sizes, sequence lengths and loops."
+        advice = "Balance batch sizes, sequence lengths and the iterations of loops."
     if key == "straggler.collective":
         negotiated = figures["negotiations"]
         other = "rank" if negotiated else "task"
@@ -349,7 +349,7 @@ def _word(key: str, figures: Figures) -> Texts:
     where = ""
     if figures["steps"] > 1:
         where = f", {format_duration(figures['step_sole_wait_ns'])} of it in {step_name(figures)}"
-    text = f"It runs alone for {awaited}{where}{more}."
+    text = f"After all others have ended, it runs for {awaited}{where}{more}."
     how = (
         f"Most of that is {figures['activity'].replace('_', ' ')}, {format_duration(figures['activity_ns'])}."
     )

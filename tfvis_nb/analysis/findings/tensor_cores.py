@@ -39,7 +39,7 @@ def _word(_key: str, figures: Figures) -> Texts:
     return Texts(
         f"Matrix multiplications on {name} do not use its Tensor Cores",
         f"For {step_time(figures)}, {name} runs kernels of {ops} that do not use Tensor"
-        " Cores. Ops of these types have kernels that do.",
+        " Cores. These ops also have kernels that do.",
         lower_precision(figures),
     )
 

@@ -8,7 +8,7 @@ from tfvis_nb.analysis.findings.idle_causes import while_idle
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
 from tfvis_nb.analysis.steps.slow_steps import times_median
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent
-from tfvis_nb.core.labels import UNKNOWN_OP, lane_label, printable, task_label
+from tfvis_nb.core.labels import NO_OP, lane_label, printable, task_label
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.step_spans import STEP_NS
 from tfvis_nb.core.undivided import whole, whole_figures
@@ -215,7 +215,7 @@ def _op_lines(top: Mapping[str, list[dict[str, Any]]]) -> list[Line]:
         Line(
             f"Top {side} ops, whole trace",
             tuple(
-                f"{printable(op['op'], _LONGEST_NAME) or UNKNOWN_OP} {format_duration(op['self_ns'])}"
+                f"{printable(op['op'], _LONGEST_NAME) or NO_OP} {format_duration(op['self_ns'])}"
                 for op in top[side]
             ),
             about,

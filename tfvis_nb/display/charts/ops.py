@@ -8,7 +8,7 @@ import numpy as np
 
 from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
-from tfvis_nb.core.labels import UNKNOWN_OP
+from tfvis_nb.core.labels import NO_OP
 from tfvis_nb.core.palette import COLOURS, LABELS
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.charts.style import COLOUR_COLUMN, ROWS, legend_below, plot, shown, time_unit, unlike
@@ -41,7 +41,7 @@ def top_ops_chart(trace: Trace) -> figure:
     what = [ACTIVITIES[number] for number in activity(trace)[table["longest"].to_numpy()]]
     # An op and its kernels are labelled separately.
     rows = [
-        shown(name or UNKNOWN_OP) + (f" ({kind})" if names.count(name) > 1 else "")
+        shown(name or NO_OP) + (f" ({kind})" if names.count(name) > 1 else "")
         for name, kind in zip(names, table["kind"].astype(str), strict=True)
     ]
     unit = time_unit(max([*table["self_ns"], rest["self_ns"].sum()]))

@@ -62,7 +62,7 @@ def _retraces(trace: Trace) -> dict[str, Any]:
         ("tracing_ns", "Tracing", "ns"),
     )
     return table(
-        "Why functions are traced again",
+        "Why functions are retraced",
         traced_again,
         columns,
         zoom=ZoomTargets(trace).of_events(traced_again["event"].head(MOST_ROWS)),

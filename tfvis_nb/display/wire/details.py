@@ -153,10 +153,13 @@ def _optional(values: pd.Series, relative: Callable[[np.ndarray], np.ndarray] | 
 
 
 def _ids(events: pd.DataFrame) -> tuple[dict[str, dict[str, Any]], dict[str, WireColumn]]:
-    """Store the columns that are shown unformatted, as texts because 64 bits exceed a float64."""
+    """Store the columns that are shown unformatted, as texts because 64 bits exceed a float64.
+
+    A number below 1 is none that a system gives a thread, but an address or a hash.
+    """
     shown, columns = {}, {}
     for name, label in SHOWN.items():
-        codes, distinct = pd.factorize(events[name].mask(events[name] == 0))
+        codes, distinct = pd.factorize(events[name].mask(events[name] <= 0))
         if len(distinct):
             shown[name] = {"label": label, "texts": [str(number) for number in distinct]}
             columns[name] = optional_column(codes, codes >= 0)
