@@ -240,8 +240,7 @@ interface FigureProps {
 
 function Figure({ cell, column, most, scopes, isPlain }: FigureProps) {
   const text =
-    formatCell(cell, column.unit) ||
-    (column.name === "op" ? NO_OP : column.unit === "name" ? NO_NAME : "");
+    formatCell(cell, column.unit) || (column.name === "op" ? NO_OP : column.unit === "name" ? NO_NAME : "");
   if (column.unit === "name")
     return (
       <span class="name" title={titleOf(cell)}>

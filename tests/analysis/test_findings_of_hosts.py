@@ -118,7 +118,7 @@ def test_eager_ops_are_named_with_their_common_line() -> None:
     found = host_compute(rows + runs)
     assert found["level"] == "problem"
     assert found["share"] == pytest.approx(1 - 48 * 0.02 / 10, rel=1e-4)
-    assert "48 ops in a step below train.py:40 one by one" in found["text"]
+    assert "48 ops in a step at or below train.py:40 one by one" in found["text"]
     assert "tf.function" in found["advice"]
 
 

@@ -94,7 +94,7 @@ def test_a_missing_step_is_an_error_that_names_the_steps() -> None:
     for wrong in ("2", 2.0, True, (1, 2), slice("1", None)):
         with raises_id(TypeError, "no_step_or_slice"):
             trace[wrong]
-    with raises_id(IndexError, "no_such_step", there=Text("step_there", first=2, last=2)):
+    with raises_id(IndexError, "no_such_step", there=Text("step_there", only=2)):
         trace[2][0]
     with raises_id(IndexError, "no_such_step", there=Text("no_steps_there")):
         trace.between("11ms:12ms")[0]

@@ -115,11 +115,11 @@ def of_steps(trace: Trace, steps: Any) -> Trace:
 def no_such_step(trace: Trace, step: object) -> Text:
     """Return an error's text, with the steps that a trace has."""
     numbers = trace.steps.loc[trace.steps["step"] != NO_STEP, "step"]
-    there = (
-        Text("step_there" if len(numbers) == 1 else "steps_there", first=numbers.min(), last=numbers.max())
-        if len(numbers)
-        else Text("no_steps_there")
-    )
+    there = Text("no_steps_there")
+    if len(numbers) == 1:
+        there = Text("step_there", only=numbers.iloc[0])
+    elif len(numbers):
+        there = Text("steps_there", first=numbers.min(), last=numbers.max())
     return Text("no_such_step", step=step, there=there)
 
 

@@ -59,7 +59,7 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
         {!store.aligned && isSummed && store.stepNumber !== NO_STEP && (
           <>
             <dt>Any activity</dt>
-            <dd title="Time in which at least one event ran, on a host or a device">
+            <dd>
               <Busy answer={answer} length={length} of=" of the time shown" />
             </dd>
           </>
@@ -72,9 +72,7 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
         </>
       )}
       {rows && rows.length < answer.rows.length && (
-        <p class="unlinked">
-          Host calls are nested and left out here. Drag a range to include them.
-        </p>
+        <p class="unlinked">Host calls are nested and left out here. Drag a range to include them.</p>
       )}
       <WaitingSummary store={store} actions={actions} {...whole} />
     </>
