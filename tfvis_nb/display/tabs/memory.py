@@ -184,7 +184,7 @@ def _use(trace: Trace, by: memory_breakdown.By, column: TableColumn) -> dict[str
         highest = peaks.sort_values("peak_bytes", ascending=False).drop_duplicates(where[1:])
         rows = parts.merge(highest[[*where, "estimated"]], on=where)
         rows = _marked(rows).sort_values("bytes", ascending=False, kind="stable")
-        rows = rows.assign(**{by: rows[by].astype(str).replace("", f"(unknown {by})")})
+        rows = rows.assign(**{by: rows[by].astype(str).replace("", f"(no {by})")})
     return table(
         f"Peak memory by {by}",
         parts.head(0) if reason else rows,
