@@ -70,7 +70,7 @@ def test_without_stacks_lines_are_not_available() -> None:
 def test_the_tab_says_layers_and_lines() -> None:
     blocks = {block["title"]: block for block in tab(step(), "Memory")["blocks"]}
     assert [row[0] for row in blocks["Peak memory by layer"]["rows"]] == [
-        "(unknown layer)",
+        "(no layer)",
         "net/out",
         "net/dense",
     ]
