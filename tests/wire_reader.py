@@ -80,20 +80,22 @@ def read_names(columns: dict[str, list[Any]]) -> list[str]:
 def read_drawn(data: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
     """The header and one dict per event, in the order of the events; times from the origin."""
     header, columns = read_container(data)
-    rows = wire_rows(columns["lane"])
+    rows = wire_rows(columns["slot"])
     names = read_names(columns)
     gaps = signed(header, columns, "gap")
     ends = [0] * len(header["lanes"])
     events = []
     for event, row in enumerate(rows):
-        lane = header["lanes"][columns["lane"][event]]
-        start = ends[columns["lane"][event]] + gaps[row]
-        ends[columns["lane"][event]] = start + int(columns["duration"][row])
+        slot = columns["slot"][event]
+        lane = header["lanes"][slot]
+        first, unit = (header["slots"][name][slot] for name in ("first", "unit"))
+        start = ends[slot] + gaps[row]
+        ends[slot] = start + int(columns["extent"][row])
         events.append(
             {
                 "lane": (lane["task"], lane["device"], lane["lane"]),
-                "start": lane["first"] + start * lane["unit"],
-                "duration": int(columns["duration"][row]) * lane["unit"],
+                "start": first + start * unit,
+                "duration": int(columns["extent"][row]) * unit,
                 "name": names[columns["name"][row]],
                 "op": header["ops"][columns["op"][row]],
                 "category": header["categories"][columns["category"][row]],

@@ -9,6 +9,8 @@ export interface Lane {
   lane: string;
   kind: string;
   events: number;
+  /** Its rows, where the kernel has packed them. */
+  rows?: number;
   /** How long anything ran in it (ns), where the kernel has said so. */
   busy?: number;
   /** Set for a lane that stands for the other lanes of its device while these are not shown. */
@@ -45,10 +47,9 @@ export interface Step {
   kind?: number;
 }
 
-/** Columns have one item an event; an event's id is its index in them, ordered by start. */
-export interface Drawn {
+/** Facts about a timeline as a whole. */
+export interface Described {
   title: string;
-  count: number;
   /** Epoch nanoseconds of time 0. */
   originNs: bigint;
   /** Nanoseconds from the origin to the latest end. */
@@ -58,6 +59,15 @@ export interface Drawn {
   notes: string[];
   categories: string[];
   ops: string[];
+  /** Range at which the view opens (ns), if most of the whole is empty or start-up; else null or missing. */
+  opens?: [number, number] | null | undefined;
+  /** The changes of a prediction and their effect; missing or empty for recorded times. */
+  predicted?: string | undefined;
+}
+
+/** Columns have one item an event; an event's id is its index in them, ordered by start. */
+export interface Drawn extends Described {
+  count: number;
   start: Float64Array;
   duration: Float64Array | Uint32Array;
   /** Text number in `names`. */
@@ -75,10 +85,6 @@ export interface Drawn {
   /** Nanoseconds from its start until its data moves; null or missing when that is `wait`. */
   turn?: Uint32Array | Float64Array | null;
   names: Strings;
-  /** Range at which the view opens (ns), if most of the whole is empty or start-up; else null or missing. */
-  opens?: [number, number] | null | undefined;
-  /** The changes of a prediction and their effect; missing or empty for recorded times. */
-  predicted?: string;
   /** 1 for the events of a predicted trace whose durations are not those recorded. */
   changed?: Uint8Array | null;
   /** Set where starts count from each step's own, so that the ids are not in their order. */

@@ -2,8 +2,8 @@
 
 import { formatCount } from "../model/format/units";
 import type { Outline } from "../model/lod/outline";
+import { readDrawn } from "../model/wire/bars";
 import { readDetails } from "../model/wire/details";
-import { readDrawn } from "../model/wire/read_drawn";
 import { LargeTrace } from "./large_trace";
 import type { Navigation } from "./navigation";
 import type { Store } from "./store";

@@ -18,7 +18,8 @@ from tfvis_nb import events
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.display.large.layout import lay_out
-from tfvis_nb.display.wire.drawn import drawn, step_table
+from tfvis_nb.display.wire.drawn import drawn
+from tfvis_nb.display.wire.header import step_table
 
 KINDS = ("kernel", "memcpy", "memset", "collective", "op", "host")
 BUSY = KINDS[:4]

@@ -15,7 +15,7 @@ from tfvis_nb.analysis import memory_peaks
 from tfvis_nb.display.large.queries import LargeTraceQueries
 from tfvis_nb.display.wire import memory as wire_memory
 from tfvis_nb.display.wire.details import details
-from tfvis_nb.display.wire.drawn import origin_ns
+from tfvis_nb.display.wire.header import origin_ns
 from tfvis_nb.display.wire.memory import memory_bytes, memory_tracks
 
 SMALL = [path for path in [*step_stats_files(), *xspace_files()] if path.stat().st_size < 2**20]

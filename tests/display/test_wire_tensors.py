@@ -13,7 +13,7 @@ from tests.display.test_wire_memory import read
 from tests.real_traces import each, real_trace, step_stats_files
 from tests.wire_reader import read_container
 from tfvis_nb import Trace
-from tfvis_nb.display.wire.drawn import origin_ns
+from tfvis_nb.display.wire.header import origin_ns
 from tfvis_nb.display.wire.memory import memory_bytes
 
 SMALL = [path for path in step_stats_files() if path.stat().st_size < 2**20]

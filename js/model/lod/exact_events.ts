@@ -1,9 +1,9 @@
 /** Single events of a large trace: their bars and their details. */
 
 import type { Drawn } from "../types";
+import type { Entries } from "../wire/bars";
 import type { Degree, Ends } from "../wire/dataflow";
 import type { Details, DetailsView, Edge } from "../wire/details";
-import type { Entries } from "../wire/entries";
 import { entryOfEvent, eventAt } from "./merged";
 
 /** Numbers of a few events in the whole trace; one item per event. */
@@ -50,7 +50,9 @@ export function exactEntries(drawn: Drawn, numbers: WholeNumbers, originNs: bigi
     op: Uint32Array.from(numbers.ops),
     category: drawn.category,
     step: Uint32Array.from(numbers.steps),
-    wait: drawn.wait && Float64Array.from(drawn.wait),
+    wait: drawn.wait,
+    turn: drawn.turn ?? null,
+    changed: drawn.changed ?? null,
     name: drawn.name,
     names: drawn.names,
     nameNumber,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { activity } from "../paint/activity";
 import { FULL_LEVEL, hitRow, rasterRow } from "../paint/raster";
-import type { Entries } from "../wire/entries";
+import type { Entries } from "../wire/bars";
 import { CATEGORIES, makeLane, makeStrings } from "../wire/testing/synthetic";
 import { RowLevels } from "./levels";
 import { byEntry, byEventId, entryOfEvent, eventCount, mergedRows } from "./merged";
@@ -42,6 +42,8 @@ function entries(all: One[]): Entries {
     category: new Uint8Array(all.length).fill(1),
     step: words((one) => one.step ?? 0),
     wait: null,
+    turn: null,
+    changed: null,
     name: words((one) => own.indexOf(one.name)),
     names: makeStrings(own),
     nameNumber: Uint32Array.from(own, (name) => NAMES.indexOf(name)),
@@ -49,16 +51,17 @@ function entries(all: One[]): Entries {
   };
 }
 
+const lanesOf = (rows: number[]) => rows.map((own, id) => ({ ...makeLane(`stream:${id}`), id, rows: own }));
+
 const outline: Outline = {
   rest: "windows",
   bucket: 128,
-  rows: [2, 1],
   total: 110,
   described: {
     title: "",
     originNs: 0n,
     span: 1000,
-    lanes: [0, 1].map((id) => ({ ...makeLane(`stream:${id}`), id })),
+    lanes: lanesOf([2, 1]),
     steps: [
       { step: 0, start: 0, end: 500, events: 60 },
       { step: 1, start: 500, end: 1000, events: 50 },
@@ -123,7 +126,11 @@ describe("compose", () => {
   });
 
   it("has empty rows of lanes that were not asked for", () => {
-    const drawn = compose({ ...outline, rest: "lanes", rows: [2, 1, 3] }, null, null);
+    const drawn = compose(
+      { ...outline, rest: "lanes", described: { ...outline.described, lanes: lanesOf([2, 1, 3]) } },
+      null,
+      null,
+    );
     const rows = mergedRows(drawn, drawn.merged as never, null);
     expect(rows[2].map(({ lane, index, ids }) => [lane, index, ids.length])).toEqual([
       [2, 0, 0],

@@ -1,10 +1,10 @@
 /** Combines the picture of a large trace from its outline, a part in more detail, and single events. */
 
-import { type WireClock, withClocks } from "../lanes/clock_bounds";
-import type { Drawn, Lane, Step } from "../types";
+import type { Described, Drawn } from "../types";
+import { type Entries, entriesIn } from "../wire/bars";
 import type { WireColumn } from "../wire/columns";
 import { type Container, Strings } from "../wire/container";
-import { type Entries, entriesIn } from "../wire/entries";
+import { describedIn } from "../wire/header";
 
 /**
  * How the kernel sends the events that the outline lacks: everything; requested time ranges; or only the
@@ -17,12 +17,8 @@ export interface Outline {
   /** Entries are merged from events in buckets of this many nanoseconds. */
   bucket: number;
   entries: Entries;
-  rows: number[];
   total: number;
-  described: Pick<
-    Drawn,
-    "title" | "originNs" | "span" | "lanes" | "steps" | "notes" | "predicted" | "categories" | "ops"
-  >;
+  described: Described;
 }
 
 /** A part of the run in more detail than the outline; times in nanoseconds from the origin. */
@@ -35,49 +31,11 @@ export interface OutlinePart {
   entries: Entries;
 }
 
-interface Header {
-  rest: Rest;
-  bucket: number;
-  total: number;
-  title: string;
-  origin_ns: string;
-  span_ns: number;
-  lanes: (Omit<Lane, "id"> & { rows: number })[];
-  steps: Step[];
-  notes: string[];
-  predicted: string;
-  clocks: WireClock[];
-  categories: string[];
-  ops: string[];
-}
-
 /** The outline in a container; null when it holds a whole trace. */
 export function outlineIn(container: Container): Outline | null {
-  const header = container.header as unknown as Header;
-  if (header.rest === undefined) return null;
-  const { rest, bucket, total, title, steps, notes, predicted, categories, ops } = header;
-  const lanes = withClocks(
-    header.lanes.map(({ rows: _, ...described }, id) => ({ ...described, id })),
-    header.clocks,
-  );
-  return {
-    rest,
-    bucket,
-    total,
-    rows: header.lanes.map((lane) => lane.rows),
-    entries: entriesIn(container),
-    described: {
-      title,
-      originNs: BigInt(header.origin_ns),
-      span: header.span_ns,
-      lanes,
-      steps,
-      notes,
-      predicted,
-      categories,
-      ops,
-    },
-  };
+  const { rest, bucket, total } = container.header as unknown as Outline;
+  if (rest === undefined) return null;
+  return { rest, bucket, total, entries: entriesIn(container), described: describedIn(container) };
 }
 
 /**
@@ -88,9 +46,11 @@ export function compose(outline: Outline, part: OutlinePart | null, exact: Entri
   const blocks = [outline.entries, ...(part ? [part.entries] : []), ...(exact ? [exact] : [])];
   const count = blocks.reduce((sum, block) => sum + block.length, 0);
   const { names, name } = joinNames(blocks, count);
-  const column = <T extends WireColumn>(make: new (length: number) => T, of: (block: Entries) => T | null) =>
-    concatColumns(blocks, make, count, of);
-  const hasWait = blocks.some((block) => block.wait !== null);
+  const column = <T extends WireColumn>(
+    make: new (length: number) => T,
+    of: (block: Entries) => WireColumn | null,
+  ) => concatColumns(blocks, make, count, of);
+  const has = (name: "wait" | "turn" | "changed") => blocks.some((block) => block[name] !== null);
   return {
     ...outline.described,
     count,
@@ -101,11 +61,13 @@ export function compose(outline: Outline, part: OutlinePart | null, exact: Entri
     lane: column(Uint16Array, (block) => block.lane),
     step: outline.entries.step && column(Uint32Array, (block) => block.step),
     category: column(Uint8Array, (block) => block.category),
-    wait: hasWait ? column(Float64Array, (block) => block.wait) : null,
+    wait: has("wait") ? column(Float64Array, (block) => block.wait) : null,
+    turn: has("turn") ? column(Float64Array, (block) => block.turn ?? block.wait) : null,
+    changed: has("changed") ? column(Uint8Array, (block) => block.changed) : null,
     names,
     merged: {
       total: outline.total,
-      rows: outline.rows,
+      rows: outline.described.lanes.map(({ rows = 0 }) => rows),
       outline: outline.entries.length,
       fine: outline.entries.length + (part?.entries.length ?? 0),
       part: part && { start: part.start, end: part.end, lanes: part.lanes },
@@ -126,7 +88,7 @@ export function concatColumns<T extends WireColumn>(
   blocks: readonly Entries[],
   make: new (length: number) => T,
   length: number,
-  of: (block: Entries) => T | null,
+  of: (block: Entries) => WireColumn | null,
 ): T {
   const out = new make(length);
   let at = 0;

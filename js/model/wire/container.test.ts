@@ -77,8 +77,8 @@ describe("openContainer", () => {
     await expect(openContainer(await gzip(wrongMagic))).rejects.toThrow("bad magic");
     await expect(openContainer(await gzip(longHeader))).rejects.toThrow("inside its header");
     await expect(openContainer(await gzip(notJson))).rejects.toThrow("not JSON");
-    await expect(openContainer(await gzip(writeContainer({ version: 2 }, {})))).rejects.toThrow(
-      "format version 2; this viewer reads version 1",
+    await expect(openContainer(await gzip(writeContainer({ version: 1 }, {})))).rejects.toThrow(
+      "format version 1; this viewer reads version 2",
     );
   });
 
@@ -91,7 +91,7 @@ describe("openContainer", () => {
     [{ dtype: "f64", encoding: "delta-shuffle", length: 1, offset: 0 }, "dtype and encoding"],
     [7, "not described by an object"],
   ])("refuses the column %j", async (described, message) => {
-    const json = new TextEncoder().encode(JSON.stringify({ version: 1, columns: { bad: described } }));
+    const json = new TextEncoder().encode(JSON.stringify({ version: 2, columns: { bad: described } }));
     const bytes = new Uint8Array(8 + json.length + (-json.length & 7) + 8).fill(0x20);
     bytes.set(new TextEncoder().encode("TFV1"));
     new DataView(bytes.buffer).setUint32(4, bytes.length - 16, true);

@@ -18,7 +18,7 @@ interface Placed {
 }
 
 const MAGIC = 0x31564654; // "TFV1", little endian
-const VERSION = 1;
+const VERSION = 2;
 
 /**
  * Unpack one container. Rejects with an Error that names the fault: not

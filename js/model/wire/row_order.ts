@@ -2,7 +2,7 @@
 import type { WireColumn } from "./columns";
 
 /** The row of each event in the columns; `lane` has the lane of each event. */
-export function wireRows(lane: Uint16Array, lanes: number): Uint32Array {
+export function wireRows(lane: Uint16Array | Uint32Array, lanes: number): Uint32Array {
   const next = new Uint32Array(lanes + 1);
   for (let event = 0; event < lane.length; event++) next[lane[event] + 1]++;
   for (let id = 0; id < lanes; id++) next[id + 1] += next[id];
@@ -33,35 +33,35 @@ export function optional(column: Uint32Array | Float64Array, at: number): number
   return value % 2 === 1 ? (value - 1) / 2 : -value / 2;
 }
 
-/** Origin and unit of a lane's times, in nanoseconds. */
-export interface LaneClock {
-  /** Start of the lane's first event, from the origin. */
-  first: number;
-  /** Common divisor of all distances to it and all durations of the lane. */
-  unit: number;
+/** Origin and unit of the times of each slot, in nanoseconds. */
+export interface SlotTimes {
+  /** Start of the slot's first bar, from the origin. */
+  first: readonly number[];
+  /** Common divisor of all distances to it and all lengths of the slot. */
+  unit: readonly number[];
 }
 
 /**
- * Starts and durations by event, in nanoseconds. `gap` and `duration` come in
- * the units of their lanes, a gap from the end of the event before in the lane.
+ * Starts and lengths of bars, in nanoseconds. `gap` and `extent` come in
+ * the units of their slots, a gap from the end of the bar before in the slot.
  */
 export function wireTimes(
-  clocks: readonly LaneClock[],
-  lane: Uint16Array | Uint32Array,
+  { first, unit }: SlotTimes,
+  slot: Uint16Array | Uint32Array,
   rows: Uint32Array,
   gap: Uint32Array | Float64Array,
-  duration: Uint32Array | Float64Array,
-): { start: Float64Array; duration: Float64Array } {
+  extent: Uint32Array | Float64Array,
+): { start: Float64Array; extent: Float64Array } {
   const start = new Float64Array(rows.length);
   const lengths = new Float64Array(rows.length);
-  const ends = new Float64Array(clocks.length);
-  for (let event = 0; event < rows.length; event++) {
-    const row = rows[event];
-    const id = lane[event];
-    const begin = ends[id] + signed(gap, row);
-    ends[id] = begin + duration[row];
-    start[event] = clocks[id].first + begin * clocks[id].unit;
-    lengths[event] = duration[row] * clocks[id].unit;
+  const ends = new Float64Array(first.length);
+  for (let bar = 0; bar < rows.length; bar++) {
+    const row = rows[bar];
+    const own = slot[bar];
+    const begin = ends[own] + signed(gap, row);
+    ends[own] = begin + extent[row];
+    start[bar] = first[own] + begin * unit[own];
+    lengths[bar] = extent[row] * unit[own];
   }
-  return { start, duration: lengths };
+  return { start, extent: lengths };
 }

@@ -17,7 +17,8 @@ from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.views import check_named
 from tfvis_nb.display.timeline.delivery import MOST_HELD
 from tfvis_nb.display.wire.details import details
-from tfvis_nb.display.wire.drawn import MOST_LANES, drawn
+from tfvis_nb.display.wire.drawn import drawn
+from tfvis_nb.display.wire.header import MOST_LANES
 from tfvis_nb.session.session import SavedSession
 from tfvis_nb.session.stored_trace import PARQUET, StoredTrace
 from tfvis_nb.texts import Text

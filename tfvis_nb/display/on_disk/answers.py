@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.large.entries import DrawnBars, packed_bars
 from tfvis_nb.display.large.queries import Answer
 from tfvis_nb.display.on_disk.bar_columns import Bars
 from tfvis_nb.display.on_disk.bars_read import DatasetBars
@@ -21,8 +19,11 @@ from tfvis_nb.display.on_disk.places import DatasetLayout
 from tfvis_nb.display.on_disk.row_groups import Shared
 from tfvis_nb.display.on_disk.search import DatasetFound, find
 from tfvis_nb.display.on_disk.totals import totals
+from tfvis_nb.display.wire.bars import Bars as WireBars
+from tfvis_nb.display.wire.bars import PartOfTrace, pack_part
 from tfvis_nb.display.wire.code import code_bytes
 from tfvis_nb.display.wire.counters import counter_bytes
+from tfvis_nb.display.wire.header import timeline_header
 from tfvis_nb.display.wire.memory import memory_bytes
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
@@ -66,22 +67,17 @@ class DatasetAnswers:
         lanes = places.lanes.to_dict("records")
         for lane in lanes[len(lanes) - places.devices :]:
             lane["sums"] = True
-        header = {
-            "title": title,
-            "rest": "lanes",
-            "total": int(places.steps["events"].sum()),
-            "bucket": 2**self._shift,
-            "origin_ns": str(places.origin),
-            "span_ns": places.span,
-            "lanes": lanes,
-            "steps": places.steps.to_dict("records"),
-            "notes": list(notes),
-            "predicted": "",
-            "clocks": [],
-            "categories": CATEGORIES,
-            "ops": self._ops,
-        }
-        return self._packed(self._outline, header, None)
+        header = timeline_header(
+            title=title,
+            origin=places.origin,
+            span=places.span,
+            lanes=lanes,
+            steps=places.steps.to_dict("records"),
+            ops=self._ops,
+            notes=notes,
+        )
+        own = {"rest": "lanes", "total": int(places.steps["events"].sum()), "bucket": 2**self._shift}
+        return self._packed(self._outline, {**header, **own}, None)
 
     def answer(self, question: Mapping[str, Any]) -> Answer:
         """Answer one query with JSON and bytes; ValueError if the dataset lacks the requested data."""
@@ -141,32 +137,32 @@ class DatasetAnswers:
         is_event = places.slot_lane[bars["slot"]] < len(places.lanes) - places.devices
         numbers, name = np.unique(bars["name"], return_inverse=True)
         texts = self._shared.names.all()
-        drawn = DrawnBars(
+        drawn = WireBars(
             slot=bars["slot"],
             start=bars["start_ns"] - places.origin,
             end=bars["end_ns"] - places.origin,
-            busy=bars["busy_ns"],
-            count=bars["count"],
-            event=np.where(is_event, bars["event"], NO_EVENT),
-            begin=bars["begin_ns"] - places.origin,
-            duration=bars["duration_ns"],
             op=bars["op"],
             category=bars["category"],
             step=np.searchsorted(places.steps["step"], bars["step"]),
             wait=bars["wait_ns"],
-            name=name,
-            lit=lit,
+            # The parts do not have the turns.
+            turn=bars["wait_ns"],
+            name=pa.array([texts[number] for number in numbers.tolist()], pa.large_string()).take(
+                pa.array(name)
+            ),
         )
-        return packed_bars(
-            drawn,
-            header,
+        part = PartOfTrace(
             slot_lane=places.slot_lane,
             slot_row=places.slot_row,
-            names=pa.array([texts[number] for number in numbers.tolist()], pa.large_string()),
-            numbers=numbers,
-            ops=len(self._ops),
-            steps=len(places.steps),
+            event=np.where(is_event, bars["event"], NO_EVENT),
+            name_number=numbers[name],
+            begin=bars["begin_ns"] - places.origin,
+            duration=bars["duration_ns"],
+            count=bars["count"],
+            busy=bars["busy_ns"],
+            lit=lit,
         )
+        return pack_part(drawn, header, part, (len(self._ops), len(places.steps)))
 
 
 def _nothing() -> Trace:

@@ -29,8 +29,8 @@ from tfvis_nb.display.shaping.tracks import checked_tracks, drawn_tracks
 from tfvis_nb.display.shaping.views import OPTIONS, DrawnView
 from tfvis_nb.display.wire.code import without_code
 from tfvis_nb.display.wire.details import details as write_details
-from tfvis_nb.display.wire.drawn import MOST_LANES
 from tfvis_nb.display.wire.drawn import drawn as write_drawn
+from tfvis_nb.display.wire.header import MOST_LANES
 from tfvis_nb.texts import Text
 
 _SAMPLES = 3

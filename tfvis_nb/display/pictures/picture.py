@@ -38,7 +38,7 @@ from tfvis_nb.display.pictures.lettering import (
 from tfvis_nb.display.pictures.own_tracks import Frame, names_width, tracks_height, tracks_svg
 from tfvis_nb.display.pictures.themes import THEMES, Theme
 from tfvis_nb.display.shaping.tracks import OwnTrack, checked_tracks
-from tfvis_nb.display.wire.drawn import origin_ns
+from tfvis_nb.display.wire.header import origin_ns
 from tfvis_nb.texts import Text
 
 _FONT = "Helvetica, Arial, 'Liberation Sans', 'DejaVu Sans', sans-serif"

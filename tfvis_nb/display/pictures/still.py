@@ -14,7 +14,7 @@ from tfvis_nb.core.palette import COLOURS
 from tfvis_nb.core.prediction import is_predicted
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.pictures.themes import NOTE
-from tfvis_nb.display.wire.drawn import origin_ns
+from tfvis_nb.display.wire.header import origin_ns
 
 LABELS, FOOT = 200, 22
 """Width of the labels to the left, and height of the line at the bottom."""

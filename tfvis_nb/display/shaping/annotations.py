@@ -13,7 +13,7 @@ from tfvis_nb.core import annotations
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.shaping.gap_compression import moved_time
 from tfvis_nb.display.shaping.selection import are_lanes, is_drawn_time
-from tfvis_nb.display.wire.drawn import MOST_LANES, origin_ns
+from tfvis_nb.display.wire.header import MOST_LANES, origin_ns
 from tfvis_nb.texts import Text
 
 Annotation = dict[str, Any]

@@ -16,7 +16,7 @@ from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.core.time_ranges import is_time_range, recorded_range
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.shaping.gap_compression import shown_range
-from tfvis_nb.display.wire.drawn import origin_ns
+from tfvis_nb.display.wire.header import origin_ns
 from tfvis_nb.events import COLUMNS, NO_STEP
 from tfvis_nb.texts import Text
 

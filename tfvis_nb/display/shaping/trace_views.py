@@ -10,7 +10,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.shaping.gap_compression import moved_time
 from tfvis_nb.display.shaping.selection import Selection, drawn_selection, selected_rows
 from tfvis_nb.display.shaping.views import Views
-from tfvis_nb.display.wire.drawn import origin_ns
+from tfvis_nb.display.wire.header import origin_ns
 
 
 class TraceViews(Views):

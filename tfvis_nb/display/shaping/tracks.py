@@ -15,7 +15,7 @@ import pandas as pd
 from tfvis_nb.analysis.events.row_packing import pack_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.shaping.gap_compression import moved_time
-from tfvis_nb.display.wire.drawn import origin_ns
+from tfvis_nb.display.wire.header import origin_ns
 from tfvis_nb.texts import Text
 
 MOST_ROWS = 20_000

@@ -38,7 +38,7 @@ from tfvis_nb.display.timeline.delivery import Delivery
 from tfvis_nb.display.timeline.runs_of_cells import take_over_annotations
 from tfvis_nb.display.timeline.view import checked_options
 from tfvis_nb.display.timeline.viewed import ViewedTimeline
-from tfvis_nb.display.wire.drawn import MOST_LANES
+from tfvis_nb.display.wire.header import MOST_LANES
 from tfvis_nb.texts import Text, text_of
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.csv import rows_csv

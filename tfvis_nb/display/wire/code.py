@@ -20,8 +20,7 @@ from tfvis_nb.core.stacks import FILES, PHASE, PHASES, StackTable, event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.tracings import TRACING
 from tfvis_nb.display.wire.container import WireColumn, pack
-from tfvis_nb.display.wire.drawn import VERSION, number_column
-from tfvis_nb.display.wire.lane_times import optional_column
+from tfvis_nb.display.wire.lane_times import number_column, optional_column
 from tfvis_nb.display.wire.string_table import number_texts, stored_texts
 
 _MOST_TEXT = 1 << 19
@@ -90,9 +89,7 @@ def code_bytes(trace: Trace) -> bytes:
     header, columns, texts = code(trace, np.zeros(0, np.int64), totals=True)
     numbers, strings = number_texts(texts)
     named = {name: WireColumn(number) for name, number in zip(TEXTS, numbers, strict=True)} if header else {}
-    return pack(
-        {"version": VERSION, "count": 0, "code": header or None}, columns | named | stored_texts(strings)
-    )
+    return pack({"count": 0, "code": header or None}, columns | named | stored_texts(strings))
 
 
 def without_code(trace: Trace) -> Trace:

@@ -23,6 +23,9 @@ from tfvis_nb.texts import Text
 
 MAGIC = b"TFV1"
 
+VERSION = 2
+"""Of the headers and columns; the front end refuses others."""
+
 Encoding = Literal["plain", "shuffle", "delta-shuffle"]
 
 _DTYPES = {"uint8": "u8", "uint16": "u16", "uint32": "u32", "float64": "f64"}
@@ -41,7 +44,7 @@ class WireColumn:
 
 
 def pack(header: Mapping[str, Any], columns: Mapping[str, WireColumn]) -> bytes:
-    r"""Write a container, one gzip member: the JSON `header` with ``columns`` added, and the columns.
+    r"""Write a container, one gzip member: `header` with ``version`` and ``columns``, and the columns.
 
     The same input always gives the same bytes. ValueError if the container does not support a column's dtype.
     """
@@ -63,7 +66,8 @@ def pack(header: Mapping[str, Any], columns: Mapping[str, WireColumn]) -> bytes:
         padding = -len(data) % 8
         parts += [data, bytes(padding)]
         offset += len(data) + padding
-    text = json.dumps({**header, "columns": described}, separators=(",", ":"), allow_nan=False).encode()
+    whole = {"version": VERSION, **header, "columns": described}
+    text = json.dumps(whole, separators=(",", ":"), allow_nan=False).encode()
     text += b" " * (-len(text) % 8)
     compressor = zlib.compressobj(_LEVEL, zlib.DEFLATED, _GZIP_WINDOW)
     pieces = [MAGIC + len(text).to_bytes(4, "little") + text, *parts]

@@ -13,7 +13,7 @@ from tfvis_nb.core.counters import SERIES, series_starts, within
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.container import WireColumn, pack
-from tfvis_nb.display.wire.drawn import VERSION, origin_ns
+from tfvis_nb.display.wire.header import origin_ns
 from tfvis_nb.display.wire.lane_times import length_column
 
 MOST_TRACKS = 100
@@ -79,7 +79,7 @@ def counter_tracks(
 def counter_bytes(trace: Trace, start: int, end: int, *, most_values: int) -> bytes:
     """Write `counter_tracks` as a separate container, for a front end that holds parts of a trace."""
     tracks = counter_tracks(trace, start, end, most_values=most_values)
-    header = {"version": VERSION, "counters": tracks.header, "counters_unsent": tracks.unsent}
+    header = {"counters": tracks.header, "counters_unsent": tracks.unsent}
     return pack(header, tracks.columns)
 
 

@@ -24,8 +24,7 @@ from tfvis_nb.display.overview.findings_block import findings_block
 from tfvis_nb.display.wire.code import TEXTS, code
 from tfvis_nb.display.wire.container import WireColumn, pack
 from tfvis_nb.display.wire.counters import CounterTracks, counter_tracks
-from tfvis_nb.display.wire.drawn import VERSION, number_column
-from tfvis_nb.display.wire.lane_times import optional_column, signed_column
+from tfvis_nb.display.wire.lane_times import number_column, optional_column, signed_column
 from tfvis_nb.display.wire.memory import memory_tracks, name_columns
 from tfvis_nb.display.wire.nested import nested_rows
 from tfvis_nb.display.wire.node_facts import FACTS, node_facts
@@ -104,7 +103,6 @@ def details(
     columns |= output_columns(outputs) | {"output_shape": WireColumn(shape)} | memory | stored_texts(texts)
     columns |= {column: WireColumn(numbers) for column, numbers in zip(kept, kept_ids, strict=True)}
     header = {
-        "version": VERSION,
         "count": len(events),
         "devices": devices,
         **({"tasks": tasks} if tasks else {}),

@@ -1,42 +1,20 @@
-"""The first of two byte strings for the front end: everything it needs to draw.
-
-``js/model/wire/read_drawn.ts`` reads it. Times are nanoseconds from ``origin_ns``, the earliest start of the
-trace. The column ``lane`` has the lane of each event, in the order of ``trace.events``. All other columns are
-ordered by lane, where neighbours are similar and compress to half the size of the order by time.
-"""
-
-from itertools import dropwhile
-from typing import Any
-
-import numpy as np
-import pandas as pd
+"""The first of two byte strings for the front end: everything it needs to draw a whole trace."""
 
 from tfvis_nb.analysis.communication.waits import turns, waits
 from tfvis_nb.analysis.events.bar_categories import categories
-from tfvis_nb.analysis.events.lane_order import LaneOrder, distinct_places, order_lanes
-from tfvis_nb.analysis.steps.slow_steps import step_kinds
-from tfvis_nb.analysis.steps.utilization import busiest_accelerator
-from tfvis_nb.core.clock_bounds import to_json
-from tfvis_nb.core.intervals import lengths, union
-from tfvis_nb.core.note_order import most_important_first
-from tfvis_nb.core.palette import CATEGORIES
-from tfvis_nb.core.prediction import moved, prediction_sentence
+from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.wire.container import WireColumn, pack
-from tfvis_nb.display.wire.lane_times import lane_times, length_column, signed_column
-from tfvis_nb.display.wire.scoped_names import scoped_names
-from tfvis_nb.events import NO_STEP
-
-VERSION = 1
-
-MOST_LANES = 2**16
-"""Maximum lanes of a timeline, because the front end stores the lane of an event in two bytes."""
-
-_LONG_PAUSE, _MOST_EMPTY = 0.1, 0.75
-"""Shares of the whole time; see `opening`."""
-
-_ATYPICAL, _MOST_SHOWN = 3, 2 / 3
-"""A multiple of the median step, and a share of the whole time; see `typical_steps`."""
+from tfvis_nb.display.wire.bars import Bars, pack_trace
+from tfvis_nb.display.wire.header import (
+    MOST_LANES,
+    changes,
+    op_table,
+    opening,
+    origin_ns,
+    step_table,
+    trace_header,
+    typical_steps,
+)
 
 _DRAWN = ["step", "name", "op", "start_ns", "duration_ns"]
 
@@ -47,142 +25,29 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
     rows = lanes.rows
     # Labels are most of a table's bytes, and not drawn.
     events = trace.events[_DRAWN].take(rows)
-    origin = origin_ns(trace.events)
-    start = events["start_ns"].to_numpy() - origin
+    start = events["start_ns"].to_numpy() - origin_ns(trace.events)
     duration = events["duration_ns"].to_numpy()
     steps, step = step_table(trace, events)
     ops, op = op_table(events)
-    wait, turn = waits(trace)[rows], turns(trace)[rows]
-    times = lane_times(start, duration, lanes.table["events"].to_numpy())
-
-    columns = {
-        "lane": WireColumn(lanes.of_event.astype("u2")),
-        "gap": signed_column(times.gap),
-        "duration": length_column(times.duration),
-        "op": number_column(op, len(ops)),
-        "category": WireColumn(categories(trace)[rows]),
-        **scoped_names(events["name"]),
-    }
-    if len(steps) > 1:
-        columns["step"] = number_column(step, len(steps))
-    if wait.any():
-        columns["wait"] = length_column(wait)
-    if (turn != wait).any():
-        columns["turn"] = length_column(turn)
-    recorded = moved(trace)
-    if recorded is not None:
-        # Rounding can move an end by a nanosecond.
-        columns["changed"] = WireColumn((abs(recorded.duration_ns[rows] - duration) > 1).astype("u1"))
-    described = lanes.table[["task", "device", "lane", "kind", "events"]]
-    header = {
-        "version": VERSION,
-        "title": trace.title if title is None else title,
-        "count": len(events),
-        "origin_ns": str(origin),
-        "span_ns": int((start + duration).max()) if len(events) else 0,
-        "opens": opening(start, duration) or typical_steps(steps, start, duration),
-        "lanes": described.assign(first=times.first, unit=times.unit).to_dict("records"),
-        "steps": steps,
-        "notes": most_important_first(trace.notes),
-        "predicted": prediction_sentence(trace),
-        "clocks": to_json(trace.clock_bounds),
-        "categories": CATEGORIES,
-        "ops": ops,
-    }
-    return pack(header, columns)
-
-
-def opening(start: np.ndarray, duration: np.ndarray) -> list[int] | None:
-    """Return the range at which a timeline opens, if most of the whole is empty; else None.
-
-    Pauses of a tenth of the whole divide it into parts. If they make up more than three quarters, everything
-    would be a few pixels wide, so the view opens on the busiest part.
-    """
-    if not len(start):
-        return None
-    order = np.argsort(start, kind="stable")
-    start, duration = start[order], duration[order]
-    reached = np.maximum.accumulate(start + duration)
-    pause = np.append(0, start[1:] - reached[:-1])
-    whole = int(reached[-1] - start[0])
-    is_long = pause > _LONG_PAUSE * whole
-    if int(pause[is_long].sum()) <= _MOST_EMPTY * whole:
-        return None
-    part = np.cumsum(is_long)
-    busy = union(part, start, start + duration)
-    time = lengths(busy, int(part[-1]) + 1, 2)[:, 1]
-    # If no part has a duration, the one with the most events.
-    here = np.flatnonzero(part == np.lexsort((np.bincount(part), time))[-1])
-    first, last = int(start[here[0]]), int(reached[here[-1]])
-    return [first, last] if last > first else None
-
-
-def typical_steps(steps: list[dict[str, Any]], start: np.ndarray, duration: np.ndarray) -> list[int] | None:
-    """Return the range of steps, if the rest takes over a third of the time; else None.
-
-    Leading steps that take over three times the median compile or warm up, so they belong to the rest.
-    """
-    known = sorted((each["start"], each["end"]) for each in steps if each["step"] != NO_STEP)
-    if len(known) < 2:
-        return None
-    median = sorted(end - first for first, end in known)[(len(known) - 1) // 2]
-    later = list(dropwhile(lambda span: span[1] - span[0] > _ATYPICAL * median, known))
-    first, last = later[0][0], max(end for _, end in later)
-    whole = int((start + duration).max() - start.min())
-    return [first, last] if 0 < last - first <= _MOST_SHOWN * whole else None
-
-
-def origin_ns(events: pd.DataFrame) -> int:
-    """Return the origin of the front end's times in epoch ns: the earliest start, 0 without events."""
-    return int(events["start_ns"].iloc[0]) if len(events) else 0
-
-
-def step_table(trace: Trace, events: pd.DataFrame) -> tuple[list[dict[str, Any]], np.ndarray]:
-    """Describe the steps of a trace, and return the position of each event's step in that list.
-
-    ``events`` counts the events shown with it: its own, and those outside steps that run during it.
-    ``device`` is the busy time of the busiest accelerator in a step (ns), if known; ``kind`` numbers the
-    kinds of steps, which are compared among themselves.
-    """
-    origin, labels = origin_ns(trace.events), trace.step_labels
-    steps, position = distinct_places(events["step"].to_numpy())
-    spans = trace.steps.set_index("step").loc[steps, ["start_ns", "end_ns", "events"]].to_numpy(np.int64)
-    described: list[dict[str, Any]] = [
-        {"step": s, "start": a - origin, "end": b - origin, "events": n, "label": labels.get(s, "")}
-        for s, (a, b, n) in zip(steps.tolist(), spans.tolist(), strict=True)
-    ]
-    outside = events[events["step"].to_numpy() == NO_STEP]
-    start, duration = (outside[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns"))
-    marks = duration == 0
-    begin, end, mark = np.sort(start[~marks]), np.sort((start + duration)[~marks]), np.sort(start[marks])
-    for step, (first, last, _) in zip(described, spans.tolist(), strict=True):
-        if step["step"] != NO_STEP:
-            step["events"] += int(np.searchsorted(begin, last) - np.searchsorted(end, first, "right"))
-            step["events"] += int(np.searchsorted(mark, last, "right") - np.searchsorted(mark, first))
-    kinds = step_kinds(trace)
-    numbers = dict(zip(kinds.index.tolist(), pd.factorize(kinds.to_numpy(object))[0].tolist(), strict=True))
-    for step in described:
-        if kind := numbers.get(step["step"], 0):
-            step["kind"] = kind
-    # A single step cannot be compared.
-    busy = busiest_accelerator(trace) if len(steps) > 1 else {}
-    for step in described if busy else []:
-        ns = busy.get(step["step"], 0)
-        if step["step"] != NO_STEP and ns is not None:
-            step["device"] = ns
-    return described, position
-
-
-def op_table(events: pd.DataFrame) -> tuple[list[str], np.ndarray]:
-    """Return the op types that occur, and the index of each event's op type."""
-    column = events["op"].cat.remove_unused_categories().cat
-    ops = [str(op) for op in column.categories]
-    codes = column.codes.to_numpy()
-    if len(codes) and codes.min() < 0:
-        return ["", *ops], codes + 1
-    return ops, codes
-
-
-def number_column(numbers: np.ndarray, count: int) -> WireColumn:
-    """Store indexes into a list of `count` entries, in two bytes if they fit."""
-    return WireColumn(numbers.astype("u2" if count <= 2**16 else "u4"))
+    bars = Bars(
+        slot=lanes.of_event[rows],
+        start=start,
+        end=start + duration,
+        op=op,
+        category=categories(trace)[rows],
+        step=step,
+        wait=waits(trace)[rows],
+        turn=turns(trace)[rows],
+        name=events["name"],
+        changed=None if (changed := changes(trace)) is None else changed[rows],
+    )
+    header = trace_header(
+        trace,
+        title=trace.title if title is None else title,
+        span=int(bars.end.max(initial=0)),
+        lanes=lanes.table[["task", "device", "lane", "kind", "events"]].to_dict("records"),
+        steps=steps,
+        ops=ops,
+    )
+    opens = opening(start, duration) or typical_steps(steps, start, duration)
+    return pack_trace(bars, {**header, "opens": opens}, lanes.of_event)

@@ -57,3 +57,8 @@ def length_column(values: np.ndarray) -> WireColumn:
     """Store whole numbers from 0 as uint32, or as float64 if that is too small."""
     fits = not len(values) or int(values.max()) < 2**32
     return WireColumn(values.astype("u4" if fits else "f8"))
+
+
+def number_column(numbers: np.ndarray, count: int) -> WireColumn:
+    """Store indexes into a list of `count` entries, in two bytes if they fit."""
+    return WireColumn(numbers.astype("u2" if count <= 2**16 else "u4"))

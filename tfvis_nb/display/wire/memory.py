@@ -13,7 +13,7 @@ from tfvis_nb.analysis.memory.tensor_lifetimes import ROLES
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.aliases import alias_columns
 from tfvis_nb.display.wire.container import WireColumn, pack
-from tfvis_nb.display.wire.drawn import VERSION, origin_ns
+from tfvis_nb.display.wire.header import origin_ns
 from tfvis_nb.display.wire.lane_times import length_column
 from tfvis_nb.display.wire.string_table import number_texts, stored_texts
 from tfvis_nb.events import NO_STEP
@@ -108,7 +108,7 @@ def memory_bytes(trace: Trace) -> bytes:
     """Write `memory_tracks` as a separate container, for a front end without the details."""
     tracks = memory_tracks(trace)
     (names,), texts = number_texts([tracks.names])
-    header = {"version": VERSION, "tracks": tracks.header}
+    header = {"tracks": tracks.header}
     return pack(header, {**tracks.columns, **name_columns(tracks.header, names), **stored_texts(texts)})
 
 

@@ -16,7 +16,7 @@ from tfvis_nb.analysis.idle.idle_gaps import FIGURES as GAPS
 from tfvis_nb.core.format import without_unit
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.container import WireColumn
-from tfvis_nb.display.wire.drawn import origin_ns
+from tfvis_nb.display.wire.header import origin_ns
 from tfvis_nb.display.wire.lane_times import length_column, optional_column, signed_column
 
 

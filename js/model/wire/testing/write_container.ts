@@ -20,7 +20,7 @@ export function writeContainer(
     blocks.push(bytes, new Uint8Array(-bytes.length & 7));
     offset += bytes.length + (-bytes.length & 7);
   }
-  const json = new TextEncoder().encode(JSON.stringify({ version: 1, ...header, columns: described }));
+  const json = new TextEncoder().encode(JSON.stringify({ version: 2, ...header, columns: described }));
   const padding = new Uint8Array(-json.length & 7).fill(0x20);
   const front = new Uint8Array(8);
   front.set(new TextEncoder().encode("TFV1"));

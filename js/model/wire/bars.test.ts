@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { readDrawn } from "./read_drawn";
+import { readDrawn } from "./bars";
 import { CATEGORIES, makeLane } from "./testing/synthetic";
 import { gzip, type Planned, textColumns, writeContainer } from "./testing/write_container";
 
@@ -9,10 +9,8 @@ const header = {
   count: 4,
   origin_ns: "1700000000123456789",
   span_ns: 6_000_000_000,
-  lanes: [
-    { ...makeLane("ops"), first: 0, unit: 1 },
-    { ...makeLane("recv"), first: 3, unit: 1000 },
-  ],
+  lanes: [makeLane("ops"), makeLane("recv")],
+  slots: { first: [0, 3], unit: [1, 1000] },
   steps: [
     { step: 4, start: 0, end: 10, events: 2 },
     { step: 9, start: 5_000_000_000, end: 6_000_000_000, events: 2 },
@@ -22,11 +20,11 @@ const header = {
   categories: CATEGORIES,
   ops: ["MatMul", "RecvTensor"],
 };
-/** `lane` by event, the others by lane: events 0, 2, 3, 1. */
+/** `slot` by event, the others by slot: events 0, 2, 3, 1. */
 const columns: Record<string, Planned> = {
-  lane: { encoding: "shuffle", values: Uint16Array.of(0, 1, 0, 0) },
+  slot: { encoding: "shuffle", values: Uint16Array.of(0, 1, 0, 0) },
   gap: { encoding: "shuffle", values: Float64Array.of(0, 4_999_999_990, -5, 0) },
-  duration: { encoding: "shuffle", values: Uint32Array.of(10, 15, 0, 7) },
+  extent: { encoding: "shuffle", values: Uint32Array.of(10, 15, 0, 7) },
   name: { encoding: "shuffle", values: Uint32Array.of(0, 1, 0, 2) },
   op: { encoding: "shuffle", values: Uint16Array.of(0, 0, 0, 1) },
   step: { encoding: "shuffle", values: Uint16Array.of(0, 1, 1, 0) },
@@ -71,7 +69,6 @@ describe("readDrawn", () => {
       [0, "ops"],
       [1, "recv"],
     ]);
-    expect(drawn.lanes[1]).not.toHaveProperty("unit");
     expect(drawn.lanes[1]).not.toHaveProperty("clock");
     expect(drawn.steps[1].step).toBe(9);
     expect(drawn.step).toEqual(Uint16Array.of(0, 0, 1, 1));
@@ -110,18 +107,18 @@ describe("readDrawn", () => {
       ]),
     );
     const drawn = await read(
-      { count: 0, lanes: [], steps: [], ops: [] },
+      { count: 0, lanes: [], steps: [], ops: [], slots: { first: [], unit: [] } },
       { ...none, ...nameColumns([], [], [], [], []) },
     );
     expect([drawn.count, drawn.start.length, drawn.names.length]).toEqual([0, 0, 0]);
   });
 
   it.each([
-    ["a missing column", { duration: undefined }, 'no column "duration"'],
-    ["a short column", { lane: { encoding: "plain", values: Uint16Array.of(0) } }, "1 items instead of 4"],
+    ["a missing column", { extent: undefined }, 'no column "extent"'],
+    ["a short column", { slot: { encoding: "plain", values: Uint16Array.of(0) } }, "1 items instead of 4"],
     [
       "a column of another type",
-      { lane: { encoding: "plain", values: Uint8Array.of(0, 0, 0, 0) } },
+      { slot: { encoding: "plain", values: Uint8Array.of(0, 0, 0, 0) } },
       "unexpected type",
     ],
     [
@@ -131,7 +128,7 @@ describe("readDrawn", () => {
     ],
     [
       "a lane that is not listed",
-      { lane: { encoding: "plain", values: Uint16Array.of(0, 0, 9, 0) } },
+      { slot: { encoding: "plain", values: Uint16Array.of(0, 0, 9, 0) } },
       "event 2 has lane",
     ],
     [

@@ -1,0 +1,146 @@
+/** Reads bars as display/wire/bars.py writes them: all events of a trace, the outline of a large one, or a part of it. */
+import type { Drawn } from "../types";
+import { type Container, oneOf, openContainer, type Strings, type WireColumn, wide } from "./container";
+import { describedIn } from "./header";
+import { byEvent, type SlotTimes, wireRows, wireTimes } from "./row_order";
+import { readNames } from "./scoped_names";
+
+/** Bars that stand for single events or several. Times in nanoseconds from the origin. */
+export interface Entries {
+  length: number;
+  lane: Uint16Array;
+  /** Row of the lane. */
+  row: Uint32Array;
+  /** Start of the first, end of the last event, and their summed durations. */
+  start: Float64Array;
+  end: Float64Array;
+  busy: Float64Array;
+  /** Events that an entry stands for. */
+  count: Uint32Array;
+  /** The longest of them: its id, and the columns drawn of it. */
+  event: Uint32Array;
+  begin: Float64Array;
+  duration: Float64Array;
+  op: Indexes;
+  category: Uint8Array;
+  step: Indexes | null;
+  wait: Times | null;
+  turn: Times | null;
+  changed: Uint8Array | null;
+  /** Text number in `names`. */
+  name: Uint32Array;
+  names: Strings;
+  /** For each of `names` its number among all names of the trace. */
+  nameNumber: Uint32Array;
+  /** 1 where the search that was asked with these found something; null without one. */
+  isMatch: Uint8Array | null;
+}
+
+type Indexes = Uint16Array | Uint32Array;
+type Times = Uint32Array | Float64Array;
+
+interface Header {
+  count: number;
+  /** Set in a part of a trace: whether each bar is one event. */
+  exact?: boolean;
+  slots: SlotTimes & { lane: number[]; row: number[]; entries: number[] };
+}
+
+/** Unpack and check all events of a trace; rejects with a readable Error. */
+export async function readDrawn(gzip: Uint8Array): Promise<Drawn> {
+  return drawnIn(await openContainer(gzip));
+}
+
+/** The trace in an open container. */
+export function drawnIn(container: Container): Drawn {
+  const described = describedIn(container);
+  const { count } = container.header as unknown as Header;
+  const slot = oneOf(container, "slot", count, [Uint16Array]);
+  checkBelow("lane", slot, described.lanes.length);
+  const { length: _, extent: duration, ...columns } = columnsIn(container, slot);
+  const drawn: Drawn = { ...described, count, lane: slot, duration, ...columns, merged: null };
+  checkBelow("name", drawn.name, drawn.names.length);
+  checkBelow("op", drawn.op, drawn.ops.length);
+  checkBelow("category", drawn.category, drawn.categories.length);
+  if (drawn.step) checkBelow("step", drawn.step, drawn.steps.length);
+  checkOrder(drawn.start);
+  return drawn;
+}
+
+/** Unpack a part of a trace and its header; rejects with a readable Error. */
+export async function readEntries<Header>(gzip: Uint8Array): Promise<{ header: Header; entries: Entries }> {
+  const container = await openContainer(gzip);
+  return { header: container.header as Header, entries: entriesIn(container) };
+}
+
+/** The part of a trace in an open container. */
+export function entriesIn(container: Container): Entries {
+  const { count: length, exact, slots } = container.header as unknown as Header;
+  const slot = repeated(slots.entries, length);
+  const { extent, ...columns } = columnsIn(container, slot);
+  const { start } = columns;
+  const numbers = (name: string) =>
+    Float64Array.from(oneOf(container, name, length, [Uint32Array, Float64Array]));
+  return {
+    ...columns,
+    lane: Uint16Array.from(slot, (index) => slots.lane[index]),
+    row: slot.map((index) => slots.row[index]),
+    end: start.map((time, entry) => time + extent[entry]),
+    busy: exact ? extent : numbers("busy"),
+    count: exact ? new Uint32Array(length).fill(1) : oneOf(container, "count", length, [Uint32Array]),
+    event: oneOf(container, "event", length, [Uint32Array]),
+    begin: exact ? start : numbers("after").map((after, entry) => start[entry] + after),
+    duration: exact ? extent : numbers("duration"),
+    nameNumber: oneOf(container, "name_number", columns.names.length, [Uint32Array]),
+    isMatch: container.column("lit") ? oneOf(container, "lit", length, [Uint8Array]) : null,
+  };
+}
+
+/** The columns that all bars have, in the order of `slot`, the slot of each. */
+function columnsIn(container: Container, slot: Uint16Array | Uint32Array) {
+  const { slots } = container.header as unknown as Header;
+  const { length } = slot;
+  const rows = wireRows(slot, slots.first.length);
+  const times = (name: string) => oneOf(container, name, length, [Uint32Array, Float64Array]);
+  const indexes = (name: string) =>
+    byEvent(wide(oneOf(container, name, length, [Uint8Array, Uint16Array, Uint32Array])), rows);
+  const optional = <T>(name: string, read: (name: string) => T) =>
+    container.column(name) ? read(name) : null;
+  const timesOrNull = (name: string) => optional(name, () => byEvent(times(name), rows));
+  return {
+    length,
+    ...wireTimes(slots, slot, rows, times("gap"), times("extent")),
+    name: byEvent(oneOf(container, "name", length, [Uint32Array]), rows),
+    names: readNames(container),
+    op: indexes("op"),
+    category: byEvent(oneOf(container, "category", length, [Uint8Array]), rows),
+    step: optional("step", indexes),
+    wait: timesOrNull("wait"),
+    turn: timesOrNull("turn"),
+    changed: optional("changed", () => byEvent(oneOf(container, "changed", length, [Uint8Array]), rows)),
+  };
+}
+
+function repeated(times: readonly number[], length: number): Uint32Array {
+  const out = new Uint32Array(length);
+  let at = 0;
+  for (const [index, count] of times.entries()) {
+    out.fill(index, at, at + count);
+    at += count;
+  }
+  if (at !== length) throw new Error(`the trace data describes ${at} entries but has ${length}`);
+  return out;
+}
+
+function checkBelow(name: string, column: WireColumn, limit: number): void {
+  for (let i = 0; i < column.length; i++) {
+    if (column[i] >= limit)
+      throw new Error(`event ${i} has ${name} number ${column[i]}, but there are only ${limit}`);
+  }
+}
+
+function checkOrder(start: Float64Array): void {
+  for (let i = 1; i < start.length; i++) {
+    if (!(start[i] >= start[i - 1])) throw new Error(`event ${i} starts before event ${i - 1}`);
+  }
+}

@@ -1,0 +1,115 @@
+"""Bars on the wire: all events of a trace, the outline of a large one, or a part of it.
+
+``js/model/wire/bars.ts`` reads them. Times are nanoseconds from the origin. Columns are ordered by slot, then
+by start: neighbours in a slot are similar and compress to half the size of the order by time.
+
+A *slot* is one row of one lane. But the front end packs the rows of a whole trace itself, for any chosen
+steps, so there a slot is a whole lane. Its column ``slot`` has the lane of each event in the order of
+``trace.events``, which also shows where an event is in the other columns.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+
+from tfvis_nb.display.wire.container import WireColumn, pack
+from tfvis_nb.display.wire.lane_times import lane_times, length_column, number_column, signed_column
+from tfvis_nb.display.wire.scoped_names import scoped_names
+
+
+@dataclass(frozen=True)
+class Bars:
+    """Bars, ordered by slot and start, with what is drawn of the event, of several events of the longest."""
+
+    slot: np.ndarray
+    start: np.ndarray
+    end: np.ndarray
+    op: np.ndarray
+    category: np.ndarray
+    step: np.ndarray
+    wait: np.ndarray
+    turn: np.ndarray  # How long until the data moves
+    name: pd.Series | pa.Array
+    changed: np.ndarray | None = None  # Whether a prediction changed it; None without one
+
+
+@dataclass(frozen=True)
+class PartOfTrace:
+    """What bars need besides if they are not all events of a trace."""
+
+    # slot_lane, slot_row: Lane and row of each slot
+    slot_lane: np.ndarray
+    slot_row: np.ndarray
+    event: np.ndarray  # Id of the longest event
+    name_number: np.ndarray  # Number of its name among all names, so that parts fit together
+    # The longest event's start and duration, the number of events, and their summed durations
+    begin: np.ndarray
+    duration: np.ndarray
+    count: np.ndarray
+    busy: np.ndarray
+    lit: np.ndarray | None = None  # 1 if a search found something; None without a search
+
+
+def pack_trace(bars: Bars, header: dict[str, Any], lane_of_event: np.ndarray) -> bytes:
+    """Write all events of a trace, whose slots are its lanes."""
+    columns = {"slot": WireColumn(lane_of_event.astype("u2")), **scoped_names(bars.name)}
+    return _pack(bars, header, columns, (len(header["ops"]), len(header["steps"])))
+
+
+def pack_part(bars: Bars, header: dict[str, Any], part: PartOfTrace, counts: tuple[int, int]) -> bytes:
+    """Write bars of a trace with these numbers of ops and steps."""
+    names = scoped_names(bars.name)
+    number_of = names["name"].values  # noqa: PD011 - of a column on the wire
+    known = np.zeros(len(names["name_part"].values), "u4")
+    known[number_of] = part.name_number
+    columns = {
+        "event": WireColumn(part.event.astype("u4"), "delta-shuffle"),
+        **names,
+        "name_number": WireColumn(known, "delta-shuffle"),
+    }
+    is_exact = bool((part.count == 1).all())
+    if not is_exact:
+        columns |= {
+            "busy": length_column(part.busy),
+            "count": WireColumn(part.count.astype("u4")),
+            "after": length_column(part.begin - bars.start),
+            "duration": length_column(part.duration),
+        }
+    if part.lit is not None:
+        columns["lit"] = WireColumn(part.lit.astype("u1"))
+    entries = np.bincount(bars.slot)
+    used = np.flatnonzero(entries)
+    slots = {
+        "lane": part.slot_lane[used].tolist(),
+        "row": part.slot_row[used].tolist(),
+        "entries": entries[used].tolist(),
+    }
+    return _pack(bars, {**header, "exact": is_exact, "slots": slots}, columns, counts)
+
+
+def _pack(
+    bars: Bars, header: dict[str, Any], columns: dict[str, WireColumn], counts: tuple[int, int]
+) -> bytes:
+    ops, steps = counts
+    entries = np.bincount(bars.slot)
+    times = lane_times(bars.start, bars.end - bars.start, entries[entries > 0])
+    slots = {**header.get("slots", {}), "first": times.first.tolist(), "unit": times.unit.tolist()}
+    columns = {
+        **columns,
+        "gap": signed_column(times.gap),
+        "extent": length_column(times.duration),
+        "op": number_column(bars.op, ops),
+        "category": WireColumn(bars.category.astype("u1")),
+    }
+    if steps > 1:
+        columns["step"] = number_column(bars.step, steps)
+    if bars.wait.any():
+        columns["wait"] = length_column(bars.wait)
+    if (bars.turn != bars.wait).any():
+        columns["turn"] = length_column(bars.turn)
+    if bars.changed is not None:
+        columns["changed"] = WireColumn(bars.changed.astype("u1"))
+    return pack({**header, "count": len(bars.start), "slots": slots}, columns)

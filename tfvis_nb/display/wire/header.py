@@ -1,0 +1,171 @@
+"""Facts about a timeline as a whole: the header of everything that is drawn first.
+
+``js/model/wire/header.ts`` reads it. Times are nanoseconds from ``origin_ns``, the earliest start.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import dropwhile
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.events.lane_order import distinct_places
+from tfvis_nb.analysis.steps.slow_steps import step_kinds
+from tfvis_nb.analysis.steps.utilization import busiest_accelerator
+from tfvis_nb.core.clock_bounds import to_json
+from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.note_order import most_important_first
+from tfvis_nb.core.palette import CATEGORIES
+from tfvis_nb.core.prediction import moved, prediction_sentence
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
+
+Records = Sequence[Mapping[Any, Any]]
+
+MOST_LANES = 2**16
+"""Maximum lanes of a timeline, because the front end stores the lane of an event in two bytes."""
+
+_LONG_PAUSE, _MOST_EMPTY = 0.1, 0.75
+"""Shares of the whole time; see `opening`."""
+
+_ATYPICAL, _MOST_SHOWN = 3, 2 / 3
+"""A multiple of the median step, and a share of the whole time; see `typical_steps`."""
+
+
+def timeline_header(
+    *,
+    title: str,
+    origin: int,
+    span: int,
+    lanes: Records,
+    steps: Records,
+    ops: list[str],
+    notes: Sequence[str],
+) -> dict[str, Any]:
+    """Describe a timeline; `trace_header` does so for a trace in memory."""
+    return {
+        "title": title,
+        "origin_ns": str(origin),
+        "span_ns": span,
+        "lanes": lanes,
+        "steps": steps,
+        "notes": list(notes),
+        "predicted": "",
+        "clocks": [],
+        "categories": CATEGORIES,
+        "ops": ops,
+    }
+
+
+def trace_header(
+    trace: Trace, *, title: str, span: int, lanes: Records, steps: Records, ops: list[str]
+) -> dict[str, Any]:
+    """Describe a trace with the given lanes, steps and ops."""
+    notes = most_important_first(trace.notes)
+    origin = origin_ns(trace.events)
+    header = timeline_header(
+        title=title, origin=origin, span=span, lanes=lanes, steps=steps, ops=ops, notes=notes
+    )
+    return {**header, "predicted": prediction_sentence(trace), "clocks": to_json(trace.clock_bounds)}
+
+
+def opening(start: np.ndarray, duration: np.ndarray) -> list[int] | None:
+    """Return the range at which a timeline opens, if most of the whole is empty; else None.
+
+    Pauses of a tenth of the whole divide it into parts. If they make up more than three quarters, everything
+    would be a few pixels wide, so the view opens on the busiest part.
+    """
+    if not len(start):
+        return None
+    order = np.argsort(start, kind="stable")
+    start, duration = start[order], duration[order]
+    reached = np.maximum.accumulate(start + duration)
+    pause = np.append(0, start[1:] - reached[:-1])
+    whole = int(reached[-1] - start[0])
+    is_long = pause > _LONG_PAUSE * whole
+    if int(pause[is_long].sum()) <= _MOST_EMPTY * whole:
+        return None
+    part = np.cumsum(is_long)
+    busy = union(part, start, start + duration)
+    time = lengths(busy, int(part[-1]) + 1, 2)[:, 1]
+    # If no part has a duration, the one with the most events.
+    here = np.flatnonzero(part == np.lexsort((np.bincount(part), time))[-1])
+    first, last = int(start[here[0]]), int(reached[here[-1]])
+    return [first, last] if last > first else None
+
+
+def typical_steps(steps: Records, start: np.ndarray, duration: np.ndarray) -> list[int] | None:
+    """Return the range of steps, if the rest takes over a third of the time; else None.
+
+    Leading steps that take over three times the median compile or warm up, so they belong to the rest.
+    """
+    known = sorted((each["start"], each["end"]) for each in steps if each["step"] != NO_STEP)
+    if len(known) < 2:
+        return None
+    median = sorted(end - first for first, end in known)[(len(known) - 1) // 2]
+    later = list(dropwhile(lambda span: span[1] - span[0] > _ATYPICAL * median, known))
+    first, last = later[0][0], max(end for _, end in later)
+    whole = int((start + duration).max() - start.min())
+    return [first, last] if 0 < last - first <= _MOST_SHOWN * whole else None
+
+
+def origin_ns(events: pd.DataFrame) -> int:
+    """Return the origin of the front end's times in epoch ns: the earliest start, 0 without events."""
+    return int(events["start_ns"].iloc[0]) if len(events) else 0
+
+
+def step_table(trace: Trace, events: pd.DataFrame) -> tuple[list[dict[str, Any]], np.ndarray]:
+    """Describe the steps of a trace, and return the position of each event's step in that list.
+
+    ``events`` counts the events shown with it: its own, and those outside steps that run during it.
+    ``device`` is the busy time of the busiest accelerator in a step (ns), if known; ``kind`` numbers the
+    kinds of steps, which are compared among themselves.
+    """
+    origin, labels = origin_ns(trace.events), trace.step_labels
+    steps, position = distinct_places(events["step"].to_numpy())
+    spans = trace.steps.set_index("step").loc[steps, ["start_ns", "end_ns", "events"]].to_numpy(np.int64)
+    described: list[dict[str, Any]] = [
+        {"step": s, "start": a - origin, "end": b - origin, "events": n, "label": labels.get(s, "")}
+        for s, (a, b, n) in zip(steps.tolist(), spans.tolist(), strict=True)
+    ]
+    outside = events[events["step"].to_numpy() == NO_STEP]
+    start, duration = (outside[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns"))
+    marks = duration == 0
+    begin, end, mark = np.sort(start[~marks]), np.sort((start + duration)[~marks]), np.sort(start[marks])
+    for step, (first, last, _) in zip(described, spans.tolist(), strict=True):
+        if step["step"] != NO_STEP:
+            step["events"] += int(np.searchsorted(begin, last) - np.searchsorted(end, first, "right"))
+            step["events"] += int(np.searchsorted(mark, last, "right") - np.searchsorted(mark, first))
+    kinds = step_kinds(trace)
+    numbers = dict(zip(kinds.index.tolist(), pd.factorize(kinds.to_numpy(object))[0].tolist(), strict=True))
+    for step in described:
+        if kind := numbers.get(step["step"], 0):
+            step["kind"] = kind
+    # A single step cannot be compared.
+    busy = busiest_accelerator(trace) if len(steps) > 1 else {}
+    for step in described if busy else []:
+        ns = busy.get(step["step"], 0)
+        if step["step"] != NO_STEP and ns is not None:
+            step["device"] = ns
+    return described, position
+
+
+def op_table(events: pd.DataFrame) -> tuple[list[str], np.ndarray]:
+    """Return the op types that occur, and the index of each event's op type."""
+    column = events["op"].cat.remove_unused_categories().cat
+    ops = [str(op) for op in column.categories]
+    codes = column.codes.to_numpy()
+    if len(codes) and codes.min() < 0:
+        return ["", *ops], codes + 1
+    return ops, codes
+
+
+def changes(trace: Trace) -> np.ndarray | None:
+    """Mark the events whose durations a prediction changed; None in a recorded trace."""
+    recorded = moved(trace)
+    if recorded is None:
+        return None
+    # Rounding can move an end by a nanosecond.
+    marks: np.ndarray = abs(recorded.duration_ns - trace.events["duration_ns"].to_numpy()) > 1
+    return marks
