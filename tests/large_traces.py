@@ -11,6 +11,9 @@ from tests.wire_reader import read_container, signed
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.display.large.layout import Layout, lay_out
+from tfvis_nb.display.large.level_of_detail import Entries
+from tfvis_nb.display.large.trace_store import TraceStore
+from tfvis_nb.display.store.answers import Answers
 
 
 def made_up(count: int, lanes: int, seed: int, longest: int = 3000) -> Trace:
@@ -37,6 +40,26 @@ def made_up(count: int, lanes: int, seed: int, longest: int = 3000) -> Trace:
 
 def layout_of(trace: Trace) -> Layout:
     return lay_out(trace, order_lanes(trace.events))
+
+
+def answers_of(layout: Layout) -> Answers[Entries]:
+    return Answers(TraceStore(layout))
+
+
+def range_statistics(
+    layout: Layout, start: float, end: float, lanes: list[int] | None, step: int | None, by: str
+) -> dict[str, Any]:
+    """The answer about a range, without counters."""
+    question = {"kind": "statistics", "start": start, "end": end, "lanes": lanes, "step": step, "by": by}
+    answer, _ = answers_of(layout).answer(question)
+    del answer["counters"]
+    return answer
+
+
+def found_by(layout: Layout, text: str) -> tuple[list[int], dict[str, Any]]:
+    """The events that a search finds, and the answer about them."""
+    answer, (ids, _) = answers_of(layout).answer({"kind": "search", "text": text, "step": None})
+    return np.frombuffer(ids, "u4").tolist(), answer
 
 
 def decoded(data: bytes) -> tuple[dict[str, Any], pd.DataFrame]:

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from tests.large_traces import layout_of
+from tests.large_traces import found_by, layout_of, range_statistics
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.events.bar_categories import categories
 from tfvis_nb.analysis.events.row_packing import pack_rows
@@ -29,10 +29,8 @@ from tfvis_nb.core.labels import device_location, lane_label, lane_name, matches
 from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.core.stacks import Frame, StackBuilder
 from tfvis_nb.display.large.layout import Layout
-from tfvis_nb.display.large.query import Bound, Clause, Lines, Steps, Term, Text, Unread, parse_query
-from tfvis_nb.display.large.range_statistics import range_statistics
-from tfvis_nb.display.large.search import find, longest_found
 from tfvis_nb.display.pictures.picture import APART, ticks
+from tfvis_nb.display.store.query import Bound, Clause, Lines, Steps, Term, Text, Unread, parse_query
 from tfvis_nb.writing.csv import rows_csv
 
 FOLDER = Path(__file__).parent / "data" / "conformance"
@@ -125,9 +123,9 @@ def test_searches(layout: Layout) -> None:
     drawn = [CATEGORIES[number] for number in categories(layout.trace)]
     assert drawn == [event["category"] for event in cases("events", "events")]
     for text, ids in cases("events", "found"):
-        assert find(layout, text, None).events.tolist() == ids, text
+        assert found_by(layout, text)[0] == ids, text
     for text, total, busy, ids in cases("events", "longest"):
-        found = longest_found(layout, find(layout, text, None))
+        _, found = found_by(layout, text)
         listed = [each["event"] for each in found["longest"]]
         assert (found["total"], found["busy"], listed) == (total, busy, ids), text
 

@@ -12,13 +12,13 @@ import pytest
 
 import tfvis_nb as tv
 from tests.clocks.test_alignment import WORKERS
+from tests.large_traces import answers_of
 from tests.support.texts import raises_id
 from tests.wire_reader import read_container
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.clock_bounds import combined, from_json
 from tfvis_nb.display.large.layout import lay_out
-from tfvis_nb.display.large.queries import LargeTraceQueries
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.reading.concat import concatenate
@@ -107,7 +107,7 @@ def test_the_front_end_is_told() -> None:
     ]
     shown = compress_gaps(trace())
     assert read_container(drawn(shown))[0]["clocks"] == told
-    outline = LargeTraceQueries(lay_out(shown, order_lanes(shown.events))).outline_bytes("", "windows")
+    outline = answers_of(lay_out(shown, order_lanes(shown.events))).outline_bytes("", "windows")
     assert read_container(outline)[0]["clocks"] == told
     assert read_container(drawn(trace({})))[0]["clocks"] == []
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import tfvis_nb as tv
+from tests.large_traces import answers_of
 from tests.real_traces import DATA, real_trace
 from tests.wire_reader import optional, read_container, wire_rows
 from tfvis_nb import Trace, events
@@ -20,7 +21,6 @@ from tfvis_nb.core.metadata import PREDICTED_STEPS, PREDICTION, table_of
 from tfvis_nb.core.nested_columns import MOVED, RECORDED_DURATION
 from tfvis_nb.core.prediction import is_predicted, moved, prediction_sentence
 from tfvis_nb.display.large.layout import lay_out
-from tfvis_nb.display.large.queries import LargeTraceQueries
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.texts import Text
@@ -94,7 +94,7 @@ def test_parts_and_pictures_keep_it(predicted: Any) -> None:
     changed = abs(part.events["duration_ns"].to_numpy() - found.duration_ns) > 1
     assert [columns["changed"][row] for row in rows] == changed.astype(int).tolist()
     outline, _ = read_container(
-        LargeTraceQueries(lay_out(part, order_lanes(part.events))).outline_bytes("", "windows")
+        answers_of(lay_out(part, order_lanes(part.events))).outline_bytes("", "windows")
     )
     assert outline["predicted"] == header["predicted"]
     header, columns = read_container(details(part))

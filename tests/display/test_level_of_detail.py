@@ -10,14 +10,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.large_traces import decoded, layout_of, made_up
+from tests.large_traces import answers_of, decoded, layout_of, made_up
 from tests.real_traces import DATA, SHARED, real_trace
 from tests.support.examples import examples
 from tfvis_nb import Trace
 from tfvis_nb.analysis.events.row_packing import pack_rows
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.level_of_detail import Entries, coarsest_needed, everything, merge
-from tfvis_nb.display.large.queries import LargeTraceQueries
 
 REAL = [DATA / "local_mlp_step1.pb", *sorted(SHARED.glob("h200/inception_step1.pb.xz"))]
 
@@ -100,7 +99,7 @@ def test_an_outline_counts_the_rows_of_the_table(path: Path) -> None:
 
 def check_outline(trace: Trace) -> None:
     layout = layout_of(trace)
-    header, entries = decoded(LargeTraceQueries(layout).outline_bytes("Mine", "windows"))
+    header, entries = decoded(answers_of(layout).outline_bytes("Mine", "windows"))
     assert (header["title"], header["total"], header["rest"]) == ("Mine", len(trace.events), "windows")
     assert entries["count"].sum() == len(trace.events)
     assert entries["busy"].sum() == trace.events["duration_ns"].sum()

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from tests.analysis.test_operand_links import CHAIN, of, ran
-from tests.large_traces import decoded, layout_of, made_up
+from tests.large_traces import answers_of, decoded, layout_of, made_up, range_statistics
 from tests.real_traces import DATA, real_trace
 from tests.support.texts import raises_id
 from tests.wire_reader import read_container, signed, texts
@@ -20,21 +20,22 @@ from tfvis_nb.analysis import op_statistics
 from tfvis_nb.analysis.dataflow.edges import KINDS
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.palette import CATEGORIES
-from tfvis_nb.display.large import queries
-from tfvis_nb.display.large.queries import LargeTraceQueries
-from tfvis_nb.display.large.range_statistics import BINS, range_statistics
+from tfvis_nb.display.large import trace_store
+from tfvis_nb.display.large.level_of_detail import Entries
 from tfvis_nb.display.shaping.selection import selected_rows
+from tfvis_nb.display.store.answers import Answers
+from tfvis_nb.display.store.totals import BINS
 from tfvis_nb.display.timeline.delivery import Delivery
 
 
-def asked(monkeypatch: pytest.MonkeyPatch, trace: Trace, **limits: int) -> LargeTraceQueries:
+def asked(monkeypatch: pytest.MonkeyPatch, trace: Trace, **limits: int) -> Answers[Entries]:
     for name, value in limits.items():
-        monkeypatch.setattr(queries, name, value)
-    return LargeTraceQueries(layout_of(trace))
+        monkeypatch.setattr(trace_store, name, value)
+    return answers_of(layout_of(trace))
 
 
 def answered(
-    asking: LargeTraceQueries, start: int, end: int, bucket: int, text: str = ""
+    asking: Answers[Entries], start: int, end: int, bucket: int, text: str = ""
 ) -> tuple[dict[str, Any], pd.DataFrame]:
     question = {"kind": "window", "start": start, "end": end, "bucket": bucket, "text": text, "step": None}
     _, (part,) = asking.answer(json.loads(json.dumps(question)))
@@ -126,7 +127,7 @@ def test_a_search_finds_the_same_events_as_the_front_end(
 
 def test_a_search_in_one_step() -> None:
     trace = made_up(900, 2, 5)
-    _, (ids, _) = LargeTraceQueries(layout_of(trace)).answer({"kind": "search", "text": "op", "step": 1})
+    _, (ids, _) = answers_of(layout_of(trace)).answer({"kind": "search", "text": "op", "step": 1})
     assert np.frombuffer(ids, "u4").tolist() == np.flatnonzero(trace.events["step"] == 1).tolist()
 
 
@@ -142,7 +143,7 @@ def test_a_step_is_searched_with_the_events_that_run_during_it() -> None:
     }
     trace = Trace(tv_events.build(columns))
     layout = layout_of(trace)
-    asking = LargeTraceQueries(layout)
+    asking = answers_of(layout)
     for step, shown in ((0, [1, 2, 3]), (1, [5]), (-1, [0, 1, 3, 4])):
         _, (ids, _) = asking.answer({"kind": "search", "text": "op", "step": step})
         assert np.frombuffer(ids, "u4").tolist() == shown
@@ -285,7 +286,7 @@ def _covered(starts: pd.Series, ends: pd.Series) -> int:
 
 def test_one_event_comes_with_the_events_around_it() -> None:
     trace = real_trace(DATA / "local_mlp_step1.pb")
-    asking = LargeTraceQueries(layout_of(trace))
+    asking = answers_of(layout_of(trace))
     edges = trace.edges
     event = int(edges["target"].mode()[0])
     answer, (drawn, details) = asking.answer({"kind": "events", "events": [event]})
@@ -315,9 +316,7 @@ def test_neighbours_of_an_event_are_some_edges_away(hops: int) -> None:
         for _ in range(hops):
             reached |= set(edges[there][edges[here].isin(reached)])
         expected |= reached
-    answer, _ = LargeTraceQueries(layout_of(trace)).answer(
-        {"kind": "events", "events": [event], "hops": hops}
-    )
+    answer, _ = answers_of(layout_of(trace)).answer({"kind": "events", "events": [event], "hops": hops})
     assert answer["events"] == sorted(expected)
     for each, degree in zip(answer["events"], answer["degrees"], strict=True):
         assert degree == {
@@ -329,9 +328,7 @@ def test_neighbours_of_an_event_are_some_edges_away(hops: int) -> None:
 
 def test_neighbours_of_an_event_made_its_operands() -> None:
     trace = ran(of(CHAIN), ["a.1", "b.1", "a.2", "b.2"])
-    answer, (_, buffer) = LargeTraceQueries(layout_of(trace)).answer(
-        {"kind": "events", "events": [1], "hops": 1}
-    )
+    answer, (_, buffer) = answers_of(layout_of(trace)).answer({"kind": "events", "events": [1], "hops": 1})
     assert answer["events"] == [0, 1, 2]
     assert answer["degrees"] == [{"inputs": ends > 0, "consumers": 1} for ends in range(3)]
     header, columns = read_container(buffer)
@@ -340,12 +337,12 @@ def test_neighbours_of_an_event_made_its_operands() -> None:
 
 
 def test_of_too_many_events_around_one_the_nearest_are_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tfvis_nb.display.large.queries.MOST_LISTED", 6)
+    monkeypatch.setattr("tfvis_nb.display.large.trace_store.MOST_LISTED", 6)
     ends = {"source": [0] * 9 + [1], "target": range(1, 11)}
     edges = pd.DataFrame(ends | {"kind": pd.Categorical(["data"] * 10, KINDS)})
     trace = made_up(20, 1, 1)
     trace.edges = edges
-    ask = LargeTraceQueries(layout_of(trace)).answer
+    ask = answers_of(layout_of(trace)).answer
     answer, _ = ask({"kind": "events", "events": [0], "hops": 1})
     assert answer["events"] == [0, 1, 2, 3, 4, 5, 6]
     assert answer["degrees"][0] == {"inputs": 0, "consumers": 9}
@@ -356,13 +353,13 @@ def test_of_too_many_events_around_one_the_nearest_are_sent(monkeypatch: pytest.
 def test_users_of_buffers_are_sent_and_the_last_readers(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tfvis_nb.display.large.queries.MOST_LISTED", 3)
+    monkeypatch.setattr("tfvis_nb.display.large.trace_store.MOST_LISTED", 3)
     ends = [(0, 2), (0, 19), (2, 11), (2, 12), (2, 13), (11, 14)]
     kinds = pd.Categorical(["data", "control", "data", "data", "transfer", "data"], KINDS)
     trace = made_up(20, 1, 1)
     trace.edges = pd.DataFrame(ends, columns=["source", "target"]).assign(kind=kinds)
     question = {"kind": "events", "events": [0], "hops": 1, "holders": [0, 2]}
-    answer, _ = LargeTraceQueries(layout_of(trace)).answer(question)
+    answer, _ = answers_of(layout_of(trace)).answer(question)
     end = (trace.events["start_ns"] + trace.events["duration_ns"]).to_list()
     last = sorted([2, 11, 12, 13], key=end.__getitem__)[1:]
     assert answer["events"] == sorted({0, 2, 19, *last})
@@ -380,7 +377,7 @@ def test_users_of_buffers_are_sent_and_the_last_readers(
     ],
 )
 def test_a_question_that_cannot_be_answered(question: dict[str, Any]) -> None:
-    asking = LargeTraceQueries(layout_of(made_up(20, 1, 1)))
+    asking = answers_of(layout_of(made_up(20, 1, 1)))
     with raises_id(ValueError, "no_such_events" if "events" in question else "unknown_question"):
         asking.answer(question)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 import pyarrow as pa
 import pytest
 
-from tests.large_traces import layout_of
+from tests.large_traces import answers_of, layout_of
 from tests.support.coded_trace import LIBRARY, SECRET, coded
 from tests.wire_reader import read_container
 from tfvis_nb import Trace, events
@@ -20,7 +20,6 @@ from tfvis_nb.core.stacks import Frame, StackBuilder, joined
 from tfvis_nb.core.trace_tables import Table, TraceTables
 from tfvis_nb.display.comparison.comparison_widget import show_comparison
 from tfvis_nb.display.dashboard.dashboard_widget import show_dashboard
-from tfvis_nb.display.large.queries import LargeTraceQueries
 from tfvis_nb.display.timeline.timeline_widget import as_trace, show_timeline
 from tfvis_nb.display.wire.code import without_code
 from tfvis_nb.display.wire.details import details
@@ -105,7 +104,7 @@ def test_files_of_one_name_are_told_apart() -> None:
 
 def test_the_kernel_sends_the_code_of_a_large_trace() -> None:
     trace = coded()
-    windows = LargeTraceQueries(layout_of(trace))
+    windows = answers_of(layout_of(trace))
     _, (data,) = windows.answer({"kind": "code"})
     header, columns = read_container(data)
     assert header["code"] == read_container(details(trace, order_lanes(trace.events)))[0]["code"]
@@ -114,7 +113,7 @@ def test_the_kernel_sends_the_code_of_a_large_trace() -> None:
     header, columns = read_container(parts[1])
     assert "lines" not in header["code"]
     assert len(columns["code_stack"]) == header["count"]
-    _, (data,) = LargeTraceQueries(layout_of(Trace(trace.events))).answer({"kind": "code"})
+    _, (data,) = answers_of(layout_of(Trace(trace.events))).answer({"kind": "code"})
     assert read_container(data)[0]["code"] is None
 
 

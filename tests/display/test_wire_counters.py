@@ -9,13 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.large_traces import layout_of
+from tests.large_traces import answers_of, layout_of
 from tests.support.examples import examples
 from tests.wire_reader import read_container
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import counter_statistics
 from tfvis_nb.core.counters import build
-from tfvis_nb.display.large.queries import LargeTraceQueries
 from tfvis_nb.display.wire.counters import MOST_TRACKS, counter_bytes, counter_tracks, reduced
 from tfvis_nb.display.wire.details import details
 
@@ -51,7 +50,7 @@ def test_details_have_the_values_of_the_run() -> None:
 
 
 def test_the_parts_of_a_large_trace() -> None:
-    windows = LargeTraceQueries(layout_of(TWO))
+    windows = answers_of(layout_of(TWO))
     whole = windows.answer({"kind": "counters"})[1][0]
     assert lines(whole) == lines(details(TWO))
     part = windows.answer({"kind": "window", "start": 20, "end": 55, "bucket": 1})[1][1]

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.large_traces import layout_of
+from tests.large_traces import answers_of, layout_of
 from tests.real_traces import DATA, each, real_trace, step_stats_files, xspace_files
 from tests.wire_reader import read_container, texts
 from tfvis_nb.analysis import memory_peaks
-from tfvis_nb.display.large.queries import LargeTraceQueries
 from tfvis_nb.display.wire import memory as wire_memory
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.header import origin_ns
@@ -146,7 +145,7 @@ def test_details_have_the_tracks_and_a_kernel_tells_them_alone(data: Path) -> No
     origin = origin_ns(trace.events)
     alone = read(memory_bytes(trace), origin)
     assert read(details(trace), origin) == alone
-    answer, (asked,) = LargeTraceQueries(layout_of(trace)).answer({"kind": "memory"})
+    answer, (asked,) = answers_of(layout_of(trace)).answer({"kind": "memory"})
     assert answer == {}
     assert read(asked, origin) == alone
     assert read(memory_bytes(real_trace(data / "cpu_jax.xplane.pb")), 0) == []

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.large_traces import found_by
 from tests.real_traces import DATA, real_trace
 from tests.wire_reader import optional, read_container, signed
 from tfvis_nb import Trace, events
@@ -16,7 +17,6 @@ from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
 from tfvis_nb.analysis.subset import keep_waits, subset
 from tfvis_nb.display.large.layout import lay_out
-from tfvis_nb.display.large.search import find
 from tfvis_nb.display.wire.details import details
 
 SMALL = [
@@ -154,10 +154,10 @@ def test_the_path_can_be_searched(name: str) -> None:
     layout = lay_out(trace, order_lanes(trace.events))
     path = trace.critical_path
     on_path = sorted(set(path["event"][~path["category"].isin(WAITS)]))
-    assert find(layout, "is:critical", None).events.tolist() == on_path
-    assert find(layout, "is:crit", None).events.tolist() == on_path
-    assert find(layout, "is:other", None).events.tolist() == []
-    assert find(layout, "is:", None).events.tolist() == []
+    assert found_by(layout, "is:critical")[0] == on_path
+    assert found_by(layout, "is:crit")[0] == on_path
+    assert found_by(layout, "is:other")[0] == []
+    assert found_by(layout, "is:")[0] == []
 
 
 def test_a_trace_of_no_step_has_neither() -> None:

@@ -21,7 +21,7 @@ import pyarrow as pa
 
 import tfvis_nb as tv
 from tests.hostile_names import HOSTILE
-from tests.large_traces import layout_of
+from tests.large_traces import answers_of, layout_of
 from tfvis_nb import analysis
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis import (
@@ -39,7 +39,6 @@ from tfvis_nb.analysis.steps import breakdown
 from tfvis_nb.core.trace_tables import Table
 from tfvis_nb.dataset.tables import TABLES
 from tfvis_nb.display.charts import Charts
-from tfvis_nb.display.large.queries import LargeTraceQueries
 from tfvis_nb.display.pages.dashboard import html_dashboard
 from tfvis_nb.writing.csv import rows_csv
 
@@ -252,7 +251,7 @@ def _asked(trace: tv.Trace, chance: random.Random) -> None:
     if trace.events.empty:
         return
     layout = layout_of(trace)
-    asking = LargeTraceQueries(layout)
+    asking = answers_of(layout)
     asking.outline_bytes(trace.title, "")
     span = int(layout.end.max())
     start = chance.randrange(span + 1)

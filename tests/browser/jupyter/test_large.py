@@ -24,7 +24,7 @@ import numpy as np
 import tfvis_nb as tv
 from tfvis_nb import events
 from tfvis_nb.display.timeline import delivery
-from tfvis_nb.display.large import queries
+from tfvis_nb.display.large import trace_store
 
 count = {EVENTS}
 number = np.arange(count)
@@ -44,7 +44,7 @@ table = events.build({{
     "bytes": number,
 }})
 trace = tv.Trace(table, title="large")
-queries.OUTLINE_BUCKETS, queries.MOST_ENTRIES, queries.MOST_EXACT = 64, 800, 300
+trace_store.OUTLINE_BUCKETS, trace_store.MOST_ENTRIES, trace_store.MOST_EXACT = 64, 800, 300
 """
 IN_CHUNKS = "delivery.WHOLE_BYTES, delivery.CHUNK_BYTES = 2000, 20_000"
 IN_WINDOWS = "delivery.MOST_HELD = 5000"

@@ -11,13 +11,14 @@ import numpy as np
 import pandas as pd
 
 import tfvis_nb as tv
-from tests.large_traces import decoded, made_up
+from tests.large_traces import answers_of, decoded, made_up
 from tfvis_nb import Trace, TraceDataset
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.display.large.layout import lay_out
-from tfvis_nb.display.large.queries import LargeTraceQueries
+from tfvis_nb.display.large.level_of_detail import Entries
 from tfvis_nb.display.on_disk.source import DatasetSource
+from tfvis_nb.display.store.answers import Answers
 from tfvis_nb.events import COLUMNS
 
 
@@ -65,12 +66,10 @@ class InMemory:
         self.trace = Trace(table)
         self.number = before
         self.layout = lay_out(self.trace, order_lanes(table))
-        self.windows = LargeTraceQueries(self.layout)
+        self.windows = answers_of(self.layout)
 
 
-def asked(
-    source: DatasetSource | LargeTraceQueries, **question: Any
-) -> tuple[Mapping[str, Any], list[bytes]]:
+def asked(source: DatasetSource | Answers[Entries], **question: Any) -> tuple[Mapping[str, Any], list[bytes]]:
     """Send a query as JSON, like the front end."""
     answer, buffers = source.answer(json.loads(json.dumps(question)))
     known: Mapping[str, Any] = json.loads(json.dumps(answer))

@@ -23,7 +23,7 @@ from tests.wire_reader import read_container
 from tfvis_nb import Trace, TraceDataset
 from tfvis_nb import events as event_table
 from tfvis_nb.dataset import levels
-from tfvis_nb.display.on_disk import search, source, totals
+from tfvis_nb.display.on_disk import dataset_store, in_range, source
 from tfvis_nb.display.on_disk.source import DatasetSource
 from tfvis_nb.texts import Text, text_of
 
@@ -151,7 +151,7 @@ def test_totals_of_a_range(
 
 def test_a_range_of_too_many_events_is_refused(ranks: TraceDataset, monkeypatch: pytest.MonkeyPatch) -> None:
     fleet = DatasetSource(ranks, None, None, None)
-    monkeypatch.setattr(totals, "MOST_COUNTED", COUNT)
+    monkeypatch.setattr(in_range, "MOST_COUNTED", COUNT)
     question = {"kind": "statistics", "step": None, "by": "op", "lanes": None, "start": 0}
     read = sum(part.groups_read for part in fleet.parts)
     with raises_id(ValueError, "range_too_large"):
@@ -161,8 +161,8 @@ def test_a_range_of_too_many_events_is_refused(ranks: TraceDataset, monkeypatch:
 
 
 def test_only_so_many_ids_and_spans_are_kept(ranks: TraceDataset, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(search, "MOST_IDS", 10)
-    monkeypatch.setattr(search, "MOST_SPANS", 1)
+    monkeypatch.setattr(dataset_store, "MOST_IDS", 10)
+    monkeypatch.setattr(dataset_store, "MOST_SPANS", 1)
     found, (ids, _) = asked(DatasetSource(ranks, None, None, None), kind="search", text="op", step=None)
     assert len(ids) == 4 * 10
     assert found["count"] == 4 * COUNT

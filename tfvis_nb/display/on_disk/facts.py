@@ -15,10 +15,11 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.large.layout import lay_out
-from tfvis_nb.display.large.queries import MOST_LISTED, Answer, LargeTraceQueries
+from tfvis_nb.display.large.trace_store import MOST_LISTED, TraceStore
 from tfvis_nb.display.on_disk.part import DatasetPart
 from tfvis_nb.display.on_disk.places import DatasetLayout
 from tfvis_nb.display.on_disk.row_groups import Shared
+from tfvis_nb.display.store.answers import Answer
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
@@ -37,7 +38,7 @@ class EventFacts:
         self._places = places
         self._shared = shared
         self._read_step = read_step
-        self._last: tuple[tuple[int, int], tuple[LargeTraceQueries, np.ndarray]] | None = None
+        self._last: tuple[tuple[int, int], tuple[TraceStore, np.ndarray]] | None = None
 
     def answer(self, question: Mapping[str, Any]) -> Answer:
         """Answer with all facts about events, and for a single one about those up to ``hops`` edges away."""
@@ -49,7 +50,7 @@ class EventFacts:
         where = {event: at for at, event in enumerate(own.tolist())}
         local = [where[event] for event in asked.tolist()]
         holders = [where[event] for event in question.get("holders", []) if event in where]
-        numbers, buffers = windows.answer({**question, "events": local, "holders": holders})
+        numbers, buffers = windows.facts({**question, "events": local, "holders": holders})
         ids = np.array(numbers["events"])
         return {
             **self._numbers(own[ids]),
@@ -97,7 +98,7 @@ class EventFacts:
             ]
         return groups
 
-    def _around(self, asked: np.ndarray) -> tuple[LargeTraceQueries, np.ndarray]:
+    def _around(self, asked: np.ndarray) -> tuple[TraceStore, np.ndarray]:
         """Return a trace with the requested events, and the number of each event in the timeline."""
         number = int(np.searchsorted(self._places.first_event, asked[0], "right")) - 1
         part = self._parts[number]
@@ -140,8 +141,8 @@ class EventFacts:
 _FILED = tuple(name for name in event_table.COLUMNS if name != "task")
 
 
-def _asked(trace: Trace) -> LargeTraceQueries:
-    return LargeTraceQueries(lay_out(trace, order_lanes(trace.events)))
+def _asked(trace: Trace) -> TraceStore:
+    return TraceStore(lay_out(trace, order_lanes(trace.events)))
 
 
 def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:

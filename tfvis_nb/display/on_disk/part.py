@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from tfvis_nb.analysis.events.activity import NUMBER, by_kind
 from tfvis_nb.analysis.events.bar_categories import categorise
 from tfvis_nb.core.categories import map_categories
+from tfvis_nb.core.labels import lane_search_text
 from tfvis_nb.dataset.levels import BAR_BOUNDS, EVENT_BOUNDS, KEY
 from tfvis_nb.dataset.stored_parts import naming_part, unreadable_part
 from tfvis_nb.display.on_disk.row_groups import Columns, Rows, Shared, codes_of
@@ -235,6 +236,11 @@ class DatasetPart:
     def number_of(self) -> dict[tuple[str, str], int]:
         """The number of each lane within the part, by device and name."""
         return {(lane["device"], lane["lane"]): at for at, lane in enumerate(self.lanes)}
+
+    @cached_property
+    def lane_texts(self) -> list[str]:
+        """The text of each lane that searches look at."""
+        return [lane_search_text(self.task, lane["device"], lane["lane"]) for lane in self.lanes]
 
     def lane_of(self, table: pa.Table) -> np.ndarray:
         """Return the lane of each event of a table with ``device`` and ``lane``, as numbered in the part."""

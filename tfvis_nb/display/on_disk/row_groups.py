@@ -3,26 +3,17 @@
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+
+from tfvis_nb.display.store.search import Codes
 
 CACHED_BYTES = 100_000_000
 """Maximum bytes of cached columns: panning and zooming need the same row groups repeatedly."""
 
 Columns = dict[str, np.ndarray]
-
-
-class Codes(NamedTuple):
-    """A text column: the index of each row's text, one after the last for none."""
-
-    codes: np.ndarray
-    texts: pa.Array
-
-    def listed(self) -> list[str]:
-        """Return the texts, followed by an empty one for rows without a text."""
-        return [*self.texts.to_pylist(), ""]
 
 
 def codes_of(column: pa.ChunkedArray) -> Codes:

@@ -14,14 +14,15 @@ from tfvis_nb.dataset.levels import FOLDER
 from tfvis_nb.dataset.manifest import STEPS_APART
 from tfvis_nb.dataset.read_back import Chosen, parts_of, read_back
 from tfvis_nb.dataset.stored_parts import check_part
-from tfvis_nb.display.large.queries import Answer
-from tfvis_nb.display.on_disk.answers import DatasetAnswers
+from tfvis_nb.display.on_disk.bar_columns import Bars
+from tfvis_nb.display.on_disk.dataset_store import DatasetStore
 from tfvis_nb.display.on_disk.facts import EventFacts
+from tfvis_nb.display.on_disk.in_range import rows_in_range
 from tfvis_nb.display.on_disk.part import DatasetPart
 from tfvis_nb.display.on_disk.places import places_of
 from tfvis_nb.display.on_disk.row_groups import Cache, Shared, Texts
-from tfvis_nb.display.on_disk.totals import rows_in_range
 from tfvis_nb.display.shaping.gap_compression import LONGEST_NS
+from tfvis_nb.display.store.answers import Answer, Answers
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
@@ -82,7 +83,8 @@ class DatasetSource:
         if self.places.span > LONGEST_NS:
             days = self.places.span // _DAY_NS
             raise ValueError(Text("dataset_too_long", days=days, most=LONGEST_NS // _DAY_NS))
-        self._answers = DatasetAnswers(self.parts, self.places, shared, self._steps, self._read_step)
+        store = DatasetStore(self.parts, self.places, shared, self._steps, self._read_step, self._notes())
+        self._answers: Answers[Bars] = Answers(store)
         self._facts = EventFacts(self.parts, self.places, shared, self._read_step)
 
     def _part(self, chosen: Chosen, shared: Shared) -> DatasetPart:
@@ -108,7 +110,7 @@ class DatasetSource:
 
     def outline(self, title: str) -> bytes:
         """Return the bytes that are drawn first."""
-        return self._answers.outline_bytes(title, self._notes())
+        return self._answers.outline_bytes(title, self.rest)
 
     def _notes(self) -> list[Text]:
         counts = {"tasks": self.tasks, "steps": int((self.places.steps["step"] != NO_STEP).sum())}
@@ -136,7 +138,7 @@ class DatasetSource:
         if "events" in selection:
             return self._facts.rows(np.array(selection["events"], "i8")), 0
         ends = (float(selection["start"]), float(selection["end"]))
-        steps = self._answers.steps_of(selection["step"])
+        steps = self._answers.store.steps_of(selection["step"])
         in_range = rows_in_range(self.parts, self.places, ends, selection["lanes"], steps)
         ids = [
             self.places.first_event[number] + columns["event"].astype("i8") for number, columns in in_range

@@ -7,7 +7,9 @@ from typing import Any
 from tfvis_nb.analysis.events.lane_order import LaneOrder
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.large.layout import lay_out
-from tfvis_nb.display.large.queries import Answer, LargeTraceQueries
+from tfvis_nb.display.large.level_of_detail import Entries
+from tfvis_nb.display.large.trace_store import TraceStore
+from tfvis_nb.display.store.answers import Answer, Answers
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.texts import Text
@@ -23,14 +25,14 @@ CHUNK_BYTES = 4_000_000
 class Delivery:
     """Sends a trace to the front end in parts.
 
-    `first` is drawn first, a container of `tfvis_nb.display.wire.drawn` or `tfvis_nb.display.large.entries`.
+    `first` is drawn first, as `tfvis_nb.display.wire.bars`.
     `rest` is how the front end gets the rest: ``""`` (nothing), ``"chunks"`` or ``"windows"``.
     """
 
     def __init__(self, trace: Trace, lanes: LaneOrder, title: str) -> None:
         self._trace = trace
         self._lanes = lanes
-        self._windows: LargeTraceQueries | None = None
+        self._answers: Answers[Entries] | None = None
         self._details = b""
         self._finding = threading.Lock()
         self._whole = b"" if len(trace.events) > MOST_HELD else drawn(trace, lanes, title=title)
@@ -39,8 +41,8 @@ class Delivery:
             self.first = self._whole
             return
         self.rest = "chunks" if self._whole else "windows"
-        self._windows = LargeTraceQueries(lay_out(trace, lanes))
-        self.first = self._windows.outline_bytes(title, self.rest)
+        self._answers = Answers(TraceStore(lay_out(trace, lanes)))
+        self.first = self._answers.outline_bytes(title, self.rest)
 
     @property
     def payloads(self) -> dict[str, bytes | None]:
@@ -63,7 +65,7 @@ class Delivery:
             yield message, data[start : start + CHUNK_BYTES]
 
     def answer(self, question: Mapping[str, Any]) -> Answer:
-        """Answer a query of the front end; see `tfvis_nb.display.large.queries`."""
-        if self._windows is None:
+        """Answer a query of the front end; see `tfvis_nb.display.store.answers`."""
+        if self._answers is None:
             raise ValueError(Text("sent_whole"))
-        return self._windows.answer(question)
+        return self._answers.answer(question)

@@ -14,8 +14,8 @@ from tfvis_nb.core.options import only_known_options
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
 from tfvis_nb.display.comm_thread import answer_on_own_thread
-from tfvis_nb.display.large.queries import Answer
 from tfvis_nb.display.refusals import answer_message
+from tfvis_nb.display.store.answers import Answer
 from tfvis_nb.display.stored_output import StoredWidget
 from tfvis_nb.texts import text_of
 

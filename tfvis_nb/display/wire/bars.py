@@ -8,6 +8,7 @@ steps, so there a slot is a whole lane. Its column ``slot`` has the lane of each
 ``trace.events``, which also shows where an event is in the other columns.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,13 +54,13 @@ class PartOfTrace:
     lit: np.ndarray | None = None  # 1 if a search found something; None without a search
 
 
-def pack_trace(bars: Bars, header: dict[str, Any], lane_of_event: np.ndarray) -> bytes:
+def pack_trace(bars: Bars, header: Mapping[str, Any], lane_of_event: np.ndarray) -> bytes:
     """Write all events of a trace, whose slots are its lanes."""
     columns = {"slot": WireColumn(lane_of_event.astype("u2")), **scoped_names(bars.name)}
     return _pack(bars, header, columns, (len(header["ops"]), len(header["steps"])))
 
 
-def pack_part(bars: Bars, header: dict[str, Any], part: PartOfTrace, counts: tuple[int, int]) -> bytes:
+def pack_part(bars: Bars, header: Mapping[str, Any], part: PartOfTrace, counts: tuple[int, int]) -> bytes:
     """Write bars of a trace with these numbers of ops and steps."""
     names = scoped_names(bars.name)
     number_of = names["name"].values  # noqa: PD011 - of a column on the wire
@@ -91,7 +92,7 @@ def pack_part(bars: Bars, header: dict[str, Any], part: PartOfTrace, counts: tup
 
 
 def _pack(
-    bars: Bars, header: dict[str, Any], columns: dict[str, WireColumn], counts: tuple[int, int]
+    bars: Bars, header: Mapping[str, Any], columns: dict[str, WireColumn], counts: tuple[int, int]
 ) -> bytes:
     ops, steps = counts
     entries = np.bincount(bars.slot)

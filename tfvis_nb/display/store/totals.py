@@ -10,11 +10,8 @@ import pyarrow as pa
 
 from tfvis_nb.analysis.events.bar_categories import KIND_OF
 from tfvis_nb.analysis.events.lanes import busy
-from tfvis_nb.analysis.events.nesting import enclosing, nesting_lanes
-from tfvis_nb.core.intervals import is_inside
+from tfvis_nb.analysis.events.nesting import enclosing
 from tfvis_nb.core.labels import lane_label
-from tfvis_nb.display.large.layout import Layout
-from tfvis_nb.events import NO_STEP
 
 MOST_ROWS = 200
 BINS = 24
@@ -32,44 +29,6 @@ class Spans:
     category: np.ndarray
     lane: np.ndarray
     nests: np.ndarray  # Whether events of its lane nest in each other
-
-
-def range_statistics(
-    layout: Layout, start: float, end: float, lanes: list[int] | None, step: int | None, by: str
-) -> dict[str, Any]:
-    """Sum up the events that overlap a range (ns from the origin), or lie in it if they have no length.
-
-    See `totals_in`; the labels of `by` are ops, names, lanes, layers, or lines of the user's code.
-    """
-    events = layout.trace.events
-    starts = events["start_ns"].to_numpy() - layout.origin
-    durations = events["duration_ns"].to_numpy()
-    inside = is_inside(starts, durations, start, end)
-    if lanes is not None:
-        wanted = np.zeros(len(layout.lane_rows), "?")
-        wanted[lanes] = True
-        inside &= wanted[layout.lanes.of_event]
-    if step is not None:
-        inside &= np.isin(events["step"].to_numpy(), [step, NO_STEP])
-    chosen = np.flatnonzero(inside)
-    lane = layout.lanes.of_event[chosen]
-    if by == "lane":
-        label, labels = lane, lane_labels(layout.lanes.table)
-    elif by in ("line", "layer"):
-        numbers, labels = layout.line if by == "line" else layout.layer
-        label = numbers[chosen]
-    else:
-        label, labels = (layout.op[chosen], layout.ops) if by == "op" else (layout.name[chosen], layout.names)
-    spans = Spans(
-        start=starts[chosen],
-        duration=durations[chosen],
-        event=chosen,
-        label=label.astype("i8"),
-        category=layout.category[chosen],
-        lane=lane,
-        nests=nesting_lanes(layout.lanes.table)[lane],
-    )
-    return totals_in(spans, labels, start, end)
 
 
 def lane_labels(lanes: pd.DataFrame) -> list[str]:

@@ -1,16 +1,15 @@
-"""Totals of a time range over all parts, equal to those of a trace in memory."""
+"""The events of all parts in a time range."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from tfvis_nb.analysis.events.nesting import nesting_lanes
 from tfvis_nb.core.intervals import is_inside
-from tfvis_nb.display.large.range_statistics import Spans, lane_labels, totals_in
 from tfvis_nb.display.on_disk.part import DatasetPart
 from tfvis_nb.display.on_disk.places import DatasetLayout
 from tfvis_nb.display.on_disk.row_groups import Columns, Shared
+from tfvis_nb.display.store.totals import Spans, lane_labels
 from tfvis_nb.texts import Text
 
 MOST_COUNTED = 10_000_000
@@ -50,7 +49,7 @@ def rows_in_range(
     return in_range
 
 
-def totals(
+def spans_in_range(
     parts: Sequence[DatasetPart],
     places: DatasetLayout,
     ends: tuple[float, float],
@@ -58,9 +57,10 @@ def totals(
     steps: Sequence[int] | None,
     by: str,
     shared: Shared,
-) -> dict[str, Any]:
-    """Sum up the events that overlap a range by op, name or lane; see `totals_in`."""
+) -> tuple[Spans, list[str]]:
+    """Return the events that overlap a range, and the labels of `by`: ops, lanes, or names."""
     in_range = rows_in_range(parts, places, ends, lanes, steps)
+    by = by if by in ("op", "lane") else "name"
     columns = {
         name: np.concatenate([each[name] for _, each in in_range]) if in_range else np.zeros(0, "i8")
         for name in ("start_ns", "duration_ns", "op", "name", "category")
@@ -81,4 +81,4 @@ def totals(
         lane=columns["lane"][order],
         nests=nesting_lanes(lanes_of)[columns["lane"]][order],
     )
-    return totals_in(spans, labels, *ends)
+    return spans, labels

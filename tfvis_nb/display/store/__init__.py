@@ -1,0 +1,1 @@
+"""The events of a timeline: searches, totals and parts of the run, from memory or from files."""
