@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tests.support.clauses import clauses
 from tests.wire_reader import read_container, signed
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.events.lane_order import order_lanes
@@ -58,7 +59,7 @@ def range_statistics(
 
 def found_by(layout: Layout, text: str) -> tuple[list[int], dict[str, Any]]:
     """The events that a search finds, and the answer about them."""
-    answer, (ids, _) = answers_of(layout).answer({"kind": "search", "text": text, "step": None})
+    answer, (ids, _) = answers_of(layout).answer({"kind": "search", "clauses": clauses(text), "step": None})
     return np.frombuffer(ids, "u4").tolist(), answer
 
 

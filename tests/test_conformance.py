@@ -30,7 +30,6 @@ from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.core.stacks import Frame, StackBuilder
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.pictures.picture import APART, ticks
-from tfvis_nb.display.store.query import Bound, Clause, Lines, Steps, Term, Text, Unread, parse_query
 from tfvis_nb.writing.csv import rows_csv
 
 FOLDER = Path(__file__).parent / "data" / "conformance"
@@ -94,29 +93,6 @@ def test_lanes() -> None:
         assert lane_label(*lane) == label
     for lane, words, matches in cases("lanes", "matches"):
         assert matches_lane(lane, words.split()) is matches, words
-
-
-def test_queries() -> None:
-    for text, terms in cases("queries", "queries"):
-        assert parse_query(text) == [clause(term) for term in terms], text
-
-
-def clause(described: dict[str, Any]) -> Clause:
-    terms = described.get("not") or described.get("any") or [described]
-    return Clause(tuple(map(term, terms)), "not" in described)
-
-
-def term(described: dict[str, Any]) -> Term:
-    if "bound" in described:
-        sign = described["bound"]
-        return Bound(described["of"], sign[0] == ">", sign.endswith("="), described["value"])
-    if "steps" in described:
-        return Steps(*described["steps"])
-    if "lines" in described:
-        return Lines(*described["lines"])
-    if "unread" in described:
-        return Unread(described["unread"])
-    return Text(described["field"], described["text"])
 
 
 def test_searches(layout: Layout) -> None:

@@ -5,6 +5,7 @@
  */
 
 import type { Annotation } from "../model/annotations";
+import type { Clause } from "../model/search/query";
 import type { By } from "../model/search/range_statistics";
 import type { Selection } from "../model/types";
 import type { NamedView, SavedView, View } from "../model/view";
@@ -38,8 +39,8 @@ export type ExportFormat = "html" | "json" | "csv";
 /** Questions that need the whole trace; times in nanoseconds from the origin. */
 export type Question =
   /**
-   * Entries of a part of the run, of some lanes or of all, and which of them stand for events that a search
-   * for `text` finds.
+   * Entries of a part of the run, of some lanes or of all, and which of them stand for events that match all
+   * `clauses`, unless these are null.
    */
   | {
       kind: "window";
@@ -47,7 +48,7 @@ export type Question =
       end: number;
       bucket: number;
       lanes: number[] | null;
-      text: string;
+      clauses: Clause[] | null;
       step: number | null;
     }
   /**
@@ -58,7 +59,7 @@ export type Question =
   | { kind: "events"; events: number[]; hops: number; holders: number[] }
   /** The memory of each allocator, the values of counters, the user's code. */
   | { kind: "memory" | "counters" | "code" }
-  | { kind: "search"; text: string; step: number | null }
+  | { kind: "search"; clauses: Clause[]; step: number | null }
   | {
       kind: "statistics";
       start: number;

@@ -6,6 +6,7 @@ import { exactEntries, type SameName, SparseDetails, type WholeNumbers } from ".
 import { entryOfEvent, eventAt } from "../model/lod/merged";
 import { type Window, wantedWindow } from "../model/lod/next_window";
 import { compose, concatColumns, type Outline, type OutlinePart } from "../model/lod/outline";
+import { parseQuery } from "../model/search/query";
 import type { By, RangeSelection, RangeStatistics } from "../model/search/range_statistics";
 import type { Matches } from "../model/search/search";
 import { type Entries, readDrawn, readEntries } from "../model/wire/bars";
@@ -94,7 +95,11 @@ export class LargeTrace implements KernelQueries {
 
   async #find(search: KernelSearch): Promise<void> {
     const { text, step } = search;
-    const answer = await this.requests.ask({ kind: "search", text, step: this.#numberOf(step) });
+    const answer = await this.requests.ask({
+      kind: "search",
+      clauses: parseQuery(text),
+      step: this.#numberOf(step),
+    });
     // The user may have typed another search by now.
     if (!answer || this.#search !== search || this.signal.aborted) return;
     const [ids, isMatch] = answer.buffers;
@@ -165,9 +170,9 @@ export class LargeTrace implements KernelQueries {
     this.#requested = want;
     const { ids, text = "", step = null } = this.#search ?? {};
     const lanes = this.#isSparse ? lanesSeen(this.store, this.store.height) : null;
-    const found = ids ? { text, step: this.#numberOf(step) } : { text: "", step: null };
+    const found = { clauses: ids ? parseQuery(text) : null, step: ids ? this.#numberOf(step) : null };
     const answer = await this.requests.ask({ kind: "window", ...want, lanes, ...found });
-    const isShown = answer && (await this.#take(answer, lanes, found.text));
+    const isShown = answer && (await this.#take(answer, lanes, ids ? text : ""));
     this.#requested = null;
     if (isShown) this.#consider();
   }

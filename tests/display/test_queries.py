@@ -12,6 +12,7 @@ import pytest
 from tests.analysis.test_operand_links import CHAIN, of, ran
 from tests.large_traces import answers_of, decoded, layout_of, made_up, range_statistics
 from tests.real_traces import DATA, real_trace
+from tests.support.clauses import clauses
 from tests.support.texts import raises_id
 from tests.wire_reader import read_container, signed, texts
 from tfvis_nb import Trace
@@ -37,8 +38,17 @@ def asked(monkeypatch: pytest.MonkeyPatch, trace: Trace, **limits: int) -> Answe
 def answered(
     asking: Answers[Entries], start: int, end: int, bucket: int, text: str = ""
 ) -> tuple[dict[str, Any], pd.DataFrame]:
-    question = {"kind": "window", "start": start, "end": end, "bucket": bucket, "text": text, "step": None}
-    _, (part,) = asking.answer(json.loads(json.dumps(question)))
+    question = {
+        "kind": "window",
+        "start": start,
+        "end": end,
+        "bucket": bucket,
+        "clauses": clauses(text),
+        "step": None,
+    }
+    _, (part,) = asking.answer(
+        json.loads(json.dumps({**question, "clauses": clauses(text) if text else None}))
+    )
     return decoded(part)
 
 
@@ -102,7 +112,7 @@ def test_a_search_finds_the_same_events_as_the_front_end(
     trace = made_up(2000, 3, 3)
     asking = asked(monkeypatch, trace, OUTLINE_BUCKETS=64, MOST_ENTRIES=300)
     wanted = trace.events.astype({"op": "str", "lane": "str", "kind": "str"}).query(query).index
-    answer, (ids, lit) = asking.answer({"kind": "search", "text": text, "step": None})
+    answer, (ids, lit) = asking.answer({"kind": "search", "clauses": clauses(text), "step": None})
     assert np.frombuffer(ids, "u4").tolist() == wanted.tolist()
     durations = trace.events["duration_ns"].loc[wanted]
     longest = answer.pop("longest")
@@ -127,7 +137,7 @@ def test_a_search_finds_the_same_events_as_the_front_end(
 
 def test_a_search_in_one_step() -> None:
     trace = made_up(900, 2, 5)
-    _, (ids, _) = answers_of(layout_of(trace)).answer({"kind": "search", "text": "op", "step": 1})
+    _, (ids, _) = answers_of(layout_of(trace)).answer({"kind": "search", "clauses": clauses("op"), "step": 1})
     assert np.frombuffer(ids, "u4").tolist() == np.flatnonzero(trace.events["step"] == 1).tolist()
 
 
@@ -400,3 +410,28 @@ def test_the_sent_form_depends_on_the_size(monkeypatch: pytest.MonkeyPatch) -> N
     assert b"".join(data for _, data in chunked.chunks("details")) == whole.details()
     monkeypatch.setattr("tfvis_nb.display.timeline.delivery.MOST_HELD", 1000)
     assert Delivery(trace, lanes, "").rest == "windows"
+
+
+@pytest.mark.parametrize(
+    "clauses",
+    [
+        None,
+        "op",
+        [{}],
+        [{"terms": [{"type": "text", "field": "weather", "text": "a"}], "negated": False}],
+        [{"terms": [{"type": "bound", "of": "mass", "longer": 1, "inclusive": 1, "value": 1}], "negated": 0}],
+        [{"terms": [{"type": "steps", "first": "x", "last": 1}], "negated": False}],
+    ],
+)
+def test_malformed_searches_are_refused(clauses: Any) -> None:
+    asking = answers_of(layout_of(made_up(20, 1, 1)))
+    with raises_id(ValueError, "unknown_question"):
+        asking.answer({"kind": "search", "clauses": clauses, "step": None})
+
+
+def test_a_step_beyond_all_numbers_finds_nothing() -> None:
+    asking = answers_of(layout_of(made_up(20, 1, 1)))
+    # What JSON makes of an infinite number.
+    term = {"type": "steps", "first": None, "last": None}
+    question = {"kind": "search", "clauses": [{"terms": [term], "negated": False}], "step": None}
+    assert asking.answer(question)[0]["count"] == 0

@@ -22,6 +22,7 @@ import pyarrow as pa
 import tfvis_nb as tv
 from tests.hostile_names import HOSTILE
 from tests.large_traces import answers_of, layout_of
+from tests.support.clauses import clauses
 from tfvis_nb import analysis
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis import (
@@ -258,9 +259,15 @@ def _asked(trace: tv.Trace, chance: random.Random) -> None:
     end = chance.randrange(start, span + 1)
     event = chance.randrange(len(trace.events))
     questions: list[dict[str, Any]] = [
-        {"kind": "window", "start": start, "end": end, "bucket": chance.choice((1, 1024)), "text": "a"},
+        {
+            "kind": "window",
+            "start": start,
+            "end": end,
+            "bucket": chance.choice((1, 1024)),
+            "clauses": clauses("a"),
+        },
         {"kind": "events", "events": [event]},
-        {"kind": "search", "text": chance.choice(("mat", ">1us", "kind:op", "/")), "step": None},
+        {"kind": "search", "clauses": clauses(chance.choice(("mat", ">1us", "kind:op", "/"))), "step": None},
         {"kind": "memory"},
         {"kind": "statistics", "start": start, "end": end, "lanes": None, "step": None, "by": "op"},
     ]

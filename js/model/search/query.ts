@@ -1,4 +1,4 @@
-/** Parses the search field; tfvis_nb/display/large/query.py does the same. */
+/** Parses the search field; tfvis_nb/display/store/query.py reads the clauses. */
 
 export type Field = "any" | "name" | "op" | "lane" | "kind" | "is" | "file";
 

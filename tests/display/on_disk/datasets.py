@@ -12,6 +12,7 @@ import pandas as pd
 
 import tfvis_nb as tv
 from tests.large_traces import answers_of, decoded, made_up
+from tests.support.clauses import clauses
 from tfvis_nb import Trace, TraceDataset
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis.events.lane_order import order_lanes
@@ -78,5 +79,5 @@ def asked(source: DatasetSource | Answers[Entries], **question: Any) -> tuple[Ma
 
 def bars(source: DatasetSource, lanes: list[int], start: int, end: int, bucket: int, text: str = "") -> Any:
     question = {"kind": "window", "start": start, "end": end, "bucket": bucket, "lanes": lanes}
-    _, (part,) = asked(source, **question, text=text, step=None)
+    _, (part,) = asked(source, **question, clauses=clauses(text) if text else None, step=None)
     return decoded(part)

@@ -16,6 +16,7 @@ import tfvis_nb as tv
 from tests.dataset.folders import bucket, record
 from tests.display.on_disk.datasets import InMemory, asked, bars, made_up_ranks
 from tests.large_traces import decoded
+from tests.support.clauses import clauses
 from tests.support.examples import sample
 from tests.support.page_options import page_options
 from tests.support.texts import raises_id
@@ -80,8 +81,8 @@ def both(request: pytest.FixtureRequest) -> tuple[DatasetSource, InMemory]:
 )
 def test_searches(both: tuple[DatasetSource, InMemory], text: str) -> None:
     fleet, memory = both
-    found, (ids, marks) = asked(fleet, kind="search", text=text, step=None)
-    wanted, (places, _) = asked(memory.windows, kind="search", text=text, step=None)
+    found, (ids, marks) = asked(fleet, kind="search", clauses=clauses(text), step=None)
+    wanted, (places, _) = asked(memory.windows, kind="search", clauses=clauses(text), step=None)
     numbers = memory.number[np.frombuffer(places, "u4")]
     assert np.frombuffer(ids, "u4").tolist() == sorted(numbers.tolist())
     for figure in ("count", "total", "busy", "span"):
@@ -163,7 +164,9 @@ def test_a_range_of_too_many_events_is_refused(ranks: TraceDataset, monkeypatch:
 def test_only_so_many_ids_and_spans_are_kept(ranks: TraceDataset, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(dataset_store, "MOST_IDS", 10)
     monkeypatch.setattr(dataset_store, "MOST_SPANS", 1)
-    found, (ids, _) = asked(DatasetSource(ranks, None, None, None), kind="search", text="op", step=None)
+    found, (ids, _) = asked(
+        DatasetSource(ranks, None, None, None), kind="search", clauses=clauses("op"), step=None
+    )
     assert len(ids) == 4 * 10
     assert found["count"] == 4 * COUNT
     assert found["busy"] is None
@@ -323,7 +326,7 @@ def test_a_reingested_part_replaces_the_old_one(tmp_path: Path) -> None:
         with raises_id(OSError, "dataset_part_replaced"):
             _ = shown.selection
         with raises_id(OSError, "dataset_part_replaced"):
-            shown._delivery.answer({"kind": "search", "text": "MatMul", "step": None})
+            shown._delivery.answer({"kind": "search", "clauses": clauses("MatMul"), "step": None})
     assert len(drawn) == 1
 
 

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.store.query import read_clauses
 from tfvis_nb.display.store.search import Found, Searchable, find
 from tfvis_nb.display.store.totals import Spans, totals_in
 from tfvis_nb.display.wire.bars import Bars, PartOfTrace, pack_part
@@ -75,7 +76,7 @@ class Answers(Generic[Held]):
     def __init__(self, store: EventStore[Held]) -> None:
         self.store = store
         self.outline, self._shift = store.outline()
-        self._found: tuple[tuple[str, int | None], Found] | None = None
+        self._found: tuple[Any, Found] | None = None
 
     def outline_bytes(self, title: str, rest: str) -> bytes:
         """Write the outline of the timeline.
@@ -114,7 +115,7 @@ class Answers(Generic[Held]):
         start, end = int(question["start"]), int(question["end"])
         shift = max(int(question["bucket"]).bit_length() - 1, 0)
         bars, shift = self.store.window(start, end, shift, question.get("lanes"))
-        lit = self.store.lit(self._search(question), bars) if question.get("text") else None
+        lit = self.store.lit(self._search(question), bars) if question.get("clauses") is not None else None
         part = self._packed(bars, {"start": start, "end": end, "bucket": 2**shift}, lit)
         recorded = self.store.recorded
         if not len(recorded.counters):
@@ -122,12 +123,12 @@ class Answers(Generic[Held]):
         return {}, [part, counter_bytes(recorded, start, end, most_values=MOST_PART_VALUES)]
 
     def _search(self, question: Mapping[str, Any]) -> Found:
-        text, step = str(question["text"]), question.get("step")
+        clauses, step = read_clauses(question.get("clauses")), question.get("step")
         last = self._found
-        if last is not None and last[0] == (text, step):
+        if last is not None and last[0] == (clauses, step):
             return last[1]
-        found = find(self.store, text, self.store.steps_of(step))
-        self._found = ((text, step), found)
+        found = find(self.store, clauses, self.store.steps_of(step))
+        self._found = ((clauses, step), found)
         return found
 
     def _packed(self, bars: Held, header: Mapping[str, Any], lit: np.ndarray | None) -> bytes:

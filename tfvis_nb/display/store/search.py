@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from tfvis_nb.analysis.events.bar_categories import named
 from tfvis_nb.analysis.events.merging import pieces
 from tfvis_nb.core.intervals import is_inside
-from tfvis_nb.display.store.query import Bound, Clause, Lines, Ranks, Steps, Term, Text, parse_query
+from tfvis_nb.display.store.query import Bound, Clause, Lines, Ranks, Steps, Term, Text
 from tfvis_nb.events import NO_STEP
 
 MOST_LISTED = 50
@@ -107,9 +107,8 @@ class Found:
         return marks
 
 
-def find(store: Searchable, text: str, steps: Sequence[int] | None) -> Found:
-    """Find the events, in some steps or all, that match all words of `text`; see `parse_query`."""
-    clauses = parse_query(text)
+def find(store: Searchable, clauses: Sequence[Clause], steps: Sequence[int] | None) -> Found:
+    """Find the events, in some steps or all, that match all clauses."""
     ranks = Ranks.of(clauses)
     sums = _Sums(store)
     bits, first, at, size = [np.zeros(0, "u1")], [], [], 0
