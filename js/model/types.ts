@@ -47,8 +47,16 @@ export interface Step {
   kind?: number;
 }
 
+/**
+ * How the kernel sends the events that are not loaded: everything; requested time ranges; or only the
+ * lanes in view, because at first there is only one lane per device.
+ */
+export type Rest = "chunks" | "windows" | "lanes";
+
 /** Facts about a timeline as a whole. */
 export interface Described {
+  /** Missing if all events are loaded. */
+  rest?: Rest;
   title: string;
   /** Epoch nanoseconds of time 0. */
   originNs: bigint;
@@ -126,10 +134,6 @@ export interface Merged {
   fine: number;
   /** Nanoseconds from the origin; `lanes` are the chosen ones, null for all. */
   part: { start: number; end: number; lanes: ReadonlySet<number> | null } | null;
-  /** Whether a lane without entries has some that were not asked for. */
-  sparse: boolean;
-  /** Whether everything follows, and takes its place. */
-  followed: boolean;
   /** Event id of the longest event of each entry. */
   events: Uint32Array;
   /** Row of the lane. */

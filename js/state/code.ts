@@ -12,10 +12,10 @@ const NO_STACKS =
 export type Line = Place & Totals;
 
 /** Why no code can be shown; empty if it can. */
-export function whyNoCode({ code, details, remote, detailsError, run }: Store): string {
+export function whyNoCode({ code, details, detailsError, run }: Store): string {
   if (code) return "";
-  if (run.merged?.sparse) return NOT_FOR_DATASET;
-  return details || remote ? NO_STACKS : (detailsError ?? "Loading the rest …");
+  if (run.rest === "lanes") return NOT_FOR_DATASET;
+  return details || run.rest ? NO_STACKS : (detailsError ?? "Loading the rest …");
 }
 
 /** The lines that took time, those with the most time on devices first; of one phase unless `phase` is "". */

@@ -8,9 +8,9 @@ export const NOT_FOR_DATASET = "Not available for a dataset: use show_timeline(d
 export const isCritical = (store: Store) => store.searchText.includes(QUERY);
 
 /** Why no path can be shown; empty if it can, or if the kernel computes it. */
-export function whyNoPath({ details, remote, detailsError, run }: Store): string {
-  if (run.merged?.sparse) return NOT_FOR_DATASET;
-  if (remote || details?.waiting?.path) return "";
+export function whyNoPath({ details, detailsError, run }: Store): string {
+  if (run.rest === "lanes") return NOT_FOR_DATASET;
+  if (run.rest || details?.waiting?.path) return "";
   return details ? "Nothing here belongs to a step" : (detailsError ?? "Loading the rest …");
 }
 

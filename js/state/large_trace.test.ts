@@ -19,7 +19,7 @@ test("an answer that cannot be read is reported, and the next view is asked for"
     bounds: whole,
     width: 800,
   };
-  const outline = { rest: "windows", bucket: 1e6 } as unknown as Outline;
+  const outline = { described: { rest: "windows" }, bucket: 1e6 } as unknown as Outline;
   new LargeTrace(store as unknown as Store, outline, {} as Navigation, new AbortController().signal);
   await vi.advanceTimersByTimeAsync(1000);
   expect(ask).toHaveBeenCalledOnce();

@@ -58,7 +58,7 @@ export class LargeTrace implements KernelQueries {
 
   /** Whether lanes are asked for, those in view. */
   get #isSparse(): boolean {
-    return this.outline.rest === "lanes";
+    return this.outline.described.rest === "lanes";
   }
 
   matches(text: string, step: number | null): Matches | null {
@@ -197,7 +197,7 @@ export class LargeTrace implements KernelQueries {
 
   /** Ask for the memory and the code once nothing else is wanted: they take the kernel a while to find. */
   async #remember(): Promise<void> {
-    if (this.#hasMemory || this.outline.rest !== "windows") return;
+    if (this.#hasMemory || this.outline.described.rest !== "windows") return;
     this.#hasMemory = true;
     const answer = await this.requests.ask({ kind: "memory" });
     if (!answer || this.signal.aborted) return;

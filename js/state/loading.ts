@@ -13,7 +13,7 @@ const message = (error: unknown) => (error instanceof Error ? error.message : St
 /** Fetch it; `outline` is the coarse picture drawn first, null if everything was drawn. */
 export function loadRest(store: Store, outline: Outline | null, navigation: Navigation): void {
   if (!HAS_KERNEL || !outline) loadDetails(store, store.host.details(store.signal));
-  else if (outline.rest !== "chunks") new LargeTrace(store, outline, navigation, store.signal);
+  else if (outline.described.rest !== "chunks") new LargeTrace(store, outline, navigation, store.signal);
   else loadChunks(store, outline, navigation);
 }
 

@@ -22,9 +22,9 @@ export class ManyLanes {
   ) {}
 
   /** Fold all groups of many lanes, once for each grouping; whether that changed anything. */
-  begin({ items }: Arrangement, { lanes, merged }: Drawn): boolean {
+  begin({ items }: Arrangement, { lanes, rest }: Drawn): boolean {
     const by = this.host.get("group_by");
-    const isSparse = merged?.sparse;
+    const isSparse = rest === "lanes";
     if (this.#begun.has(by) || (lanes.length <= MANY_LANES && !isSparse)) return false;
     const ofLanes = items.filter((item) => item.type === "group" && item.key !== OWN_TRACKS) as GroupItem[];
     const groups = ofLanes.filter(({ level }) => level === 0).length;

@@ -160,7 +160,7 @@ export class Store extends ShownStep {
   replace(drawn: Drawn, details: DetailsView | null): void {
     if (!HAS_KERNEL) return;
     // More of the same merged trace has no other lanes, rows or overview; frames should not wait for those.
-    const isPart = drawn.merged !== null && this.run.merged !== null && details === this.details;
+    const isPart = drawn.rest && this.run.rest && details === this.details;
     this.run = drawn;
     this.aligned &&= new AlignedSteps(drawn);
     this.details = details;
@@ -367,7 +367,7 @@ class DerivedRows {
   /** Whether a lane is one row unless the user has chosen. */
   beginsFolded(lane: number): boolean {
     // The loaded events of a lane change with the view; its initial state must not.
-    this.#beginsFolded[lane] ??= this.drawn.merged?.sparse || beginsFolded(this.rows[lane], this.#span);
+    this.#beginsFolded[lane] ??= this.drawn.rest === "lanes" || beginsFolded(this.rows[lane], this.#span);
     return this.#beginsFolded[lane];
   }
 

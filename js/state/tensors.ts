@@ -7,10 +7,10 @@ import type { Store } from "./store";
 const byEvent = new WeakMap<Track, Map<number, number[]>>();
 
 /** Why no tensors can be shown; empty if they can. */
-export function whyNoTensors({ tracks, details, remote, detailsError, aligned }: Store): string {
+export function whyNoTensors({ tracks, details, detailsError, aligned, run }: Store): string {
   if (aligned) return "Tensors are not shown for aligned steps: choose one step, or all";
   if (tracks.some((track) => track.starts.length > 0)) return "";
-  if (details || remote) return "The trace does not record when tensors were allocated";
+  if (details || run.rest) return "The trace does not record when tensors were allocated";
   return detailsError ?? "Loading the rest …";
 }
 

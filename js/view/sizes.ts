@@ -153,7 +153,7 @@ class OpenedHeight {
 
 /** Partly loaded traces have no rows of folded lanes. */
 function useRoom(store: Store, height: number): void {
-  if (!store.drawn.merged?.sparse) store.lanes.useRoom(store.arrangement, height);
+  if (store.drawn.rest !== "lanes") store.lanes.useRoom(store.arrangement, height);
 }
 
 export function followSize(

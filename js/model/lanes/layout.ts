@@ -151,7 +151,7 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
     if (lanes.length + own.length === 0) return;
     const collapsed = options.collapsed.has(group.key);
     const { key, label, path } = group;
-    const isSparse = drawn.merged?.sparse;
+    const isSparse = drawn.rest === "lanes";
     const events = lanes.reduce(
       (sum, lane) => sum + (isSparse ? lane.events : countEvents(rows[lane.id])),
       0,

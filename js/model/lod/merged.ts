@@ -62,7 +62,9 @@ export function mergedRows(drawn: Drawn, merged: Merged, step: number | null): R
   return merged.rows.map((rows, lane) => {
     // A lane without any event of the step is not shown; another keeps all its rows, so that none jumps.
     if (ends[firstRow[lane]] === ends[firstRow[lane + 1]])
-      return merged.sparse ? Array.from({ length: rows }, (_, index) => ({ lane, index, ...NOTHING })) : [];
+      return drawn.rest === "lanes"
+        ? Array.from({ length: rows }, (_, index) => ({ lane, index, ...NOTHING }))
+        : [];
     return Array.from({ length: rows }, (_, index): Row => {
       const [from, to] = [ends[firstRow[lane] + index], ends[firstRow[lane] + index + 1]];
       return {

@@ -54,10 +54,10 @@ function entries(all: One[]): Entries {
 const lanesOf = (rows: number[]) => rows.map((own, id) => ({ ...makeLane(`stream:${id}`), id, rows: own }));
 
 const outline: Outline = {
-  rest: "windows",
   bucket: 128,
   total: 110,
   described: {
+    rest: "windows",
     title: "",
     originNs: 0n,
     span: 1000,
@@ -113,7 +113,11 @@ describe("compose", () => {
   });
 
   it("replaces only entries of the lanes that a part has", () => {
-    const drawn = compose({ ...outline, rest: "lanes" }, { ...part, lanes: new Set([1]) }, null);
+    const drawn = compose(
+      { ...outline, described: { ...outline.described, rest: "lanes" } },
+      { ...part, lanes: new Set([1]) },
+      null,
+    );
     const [first, second] = mergedRows(drawn, drawn.merged as never, null);
     const whole = mergedRows(
       compose(outline, null, null),
@@ -127,7 +131,7 @@ describe("compose", () => {
 
   it("has empty rows of lanes that were not asked for", () => {
     const drawn = compose(
-      { ...outline, rest: "lanes", described: { ...outline.described, lanes: lanesOf([2, 1, 3]) } },
+      { ...outline, described: { ...outline.described, rest: "lanes", lanes: lanesOf([2, 1, 3]) } },
       null,
       null,
     );

@@ -6,14 +6,7 @@ import type { WireColumn } from "../wire/columns";
 import { type Container, Strings } from "../wire/container";
 import { describedIn } from "../wire/header";
 
-/**
- * How the kernel sends the events that the outline lacks: everything; requested time ranges; or only the
- * lanes in view, because the outline has only one lane per device.
- */
-export type Rest = "chunks" | "windows" | "lanes";
-
 export interface Outline {
-  rest: Rest;
   /** Entries are merged from events in buckets of this many nanoseconds. */
   bucket: number;
   entries: Entries;
@@ -33,9 +26,10 @@ export interface OutlinePart {
 
 /** The outline in a container; null when it holds a whole trace. */
 export function outlineIn(container: Container): Outline | null {
-  const { rest, bucket, total } = container.header as unknown as Outline;
-  if (rest === undefined) return null;
-  return { rest, bucket, total, entries: entriesIn(container), described: describedIn(container) };
+  const described = describedIn(container);
+  if (!described.rest) return null;
+  const { bucket, total } = container.header as unknown as Outline;
+  return { bucket, total, entries: entriesIn(container), described };
 }
 
 /**
@@ -71,8 +65,6 @@ export function compose(outline: Outline, part: OutlinePart | null, exact: Entri
       outline: outline.entries.length,
       fine: outline.entries.length + (part?.entries.length ?? 0),
       part: part && { start: part.start, end: part.end, lanes: part.lanes },
-      sparse: outline.rest === "lanes",
-      followed: outline.rest === "chunks",
       events: column(Uint32Array, (block) => block.event),
       row: column(Uint32Array, (block) => block.row),
       start: column(Float64Array, (block) => block.start),

@@ -50,7 +50,7 @@ function lanesOf({ arrangement, drawn }: Store): number[] {
   const shown = arrangement.items.flatMap((item) =>
     item.type === "lane" ? [item.lane] : item.type === "group" && item.collapsed ? item.preview : [],
   );
-  if (!drawn.merged?.sparse) return [...new Set(shown)];
+  if (drawn.rest !== "lanes") return [...new Set(shown)];
   const devices = new Set(shown.map((lane) => deviceOf(drawn.lanes[lane])));
   return drawn.lanes.filter((lane) => lane.sums && devices.has(deviceOf(lane))).map(({ id }) => id);
 }

@@ -86,7 +86,7 @@ function lightSameName(surface: Surface, store: Store, tokens: Tokens, id: numbe
   ) {
     const other = ids[at];
     if (store.drawn.start[other] > store.viewport.end) {
-      if (HAS_KERNEL && store.drawn.merged) continue;
+      if (HAS_KERNEL && store.drawn.rest) continue;
       break;
     }
     const bar =
@@ -104,7 +104,7 @@ function lightSameName(surface: Surface, store: Store, tokens: Tokens, id: numbe
 /** Starts are in order but ends are not: step back over a few that may still reach into view. */
 function firstEndingAfter(store: Store, ids: Uint32Array, time: number): number {
   // Entries of a merged trace are not in the order of time, and few.
-  if (HAS_KERNEL && store.drawn.merged) return 0;
+  if (HAS_KERNEL && store.drawn.rest) return 0;
   let low = 0;
   let high = ids.length;
   while (low < high) {

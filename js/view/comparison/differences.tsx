@@ -27,7 +27,7 @@ export function Differences({ stores, side }: DifferencesProps) {
   if (there === null)
     return (
       <p class="differs">
-        {other.remote
+        {other.run.rest
           ? `${NAMES[1 - side]} has no counterpart that is loaded.`
           : `Only in ${NAMES[side]}: ${NAMES[1 - side]} has no event of this name, op and kind.`}
       </p>

@@ -328,7 +328,7 @@ function arrivalFacts({ store, actions, id }: EventProps): Fact[] {
 
 /** The row of the same collective on the last rank; null if it is not loaded. */
 function lastArrived(store: Store, id: number, task: string): number | null {
-  if (HAS_KERNEL && store.remote) return null;
+  if (HAS_KERNEL && store.run.rest) return null;
   const { drawn } = store;
   const kind = kindOf(store.drawn, id);
   const isIt = (other: number) =>

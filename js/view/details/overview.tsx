@@ -5,6 +5,7 @@ import type { Actions } from "../../input/actions";
 import { formatCount, formatDuration, formatNumber, unbroken } from "../../model/format/units";
 import { kindIn } from "../../model/lanes/event_text";
 import { eventsShown, lengthShown, stepName } from "../../model/lanes/step_bars";
+import { eventCount } from "../../model/lod/merged";
 import type { RangeStatistics } from "../../model/search/range_statistics";
 import { NO_STEP } from "../../model/types";
 import { shownAnnotations } from "../../state/annotations";
@@ -25,8 +26,7 @@ const MOST_SUMMED = 5_000_000;
 
 export function Overview({ store, actions }: { store: Store; actions: Actions }) {
   const whole = { ...store.whole, lanes: null, step: store.stepNumber };
-  const { merged } = store.run;
-  const isSummed = !merged?.sparse || merged.total <= MOST_SUMMED;
+  const isSummed = store.run.rest !== "lanes" || eventCount(store.run) <= MOST_SUMMED;
   const answer = useStatistics(store, whole, "op", isSummed);
   const length = whole.end - whole.start;
   const rows = answer && worked(store, answer.rows);
@@ -89,9 +89,9 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
               : stepName(store.run.steps[store.step])
         }
       />
-      {HAS_KERNEL && store.remote && (
+      {HAS_KERNEL && store.run.rest && (
         <p class="unlinked">
-          {store.run.merged?.sparse
+          {store.run.rest === "lanes"
             ? "For figures see dataset.steps and .ops. Drag to sum up a range here."
             : "This trace is too large for the overview here. Use show_dashboard."}
         </p>

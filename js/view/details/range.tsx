@@ -66,8 +66,8 @@ export function SeveralDetails({
 
 /** Draws or hides the arrows of all selected events; those of a range in the kernel are not known. */
 function FlowsButton({ store }: { store: Store }) {
-  const { flowsOpen, remote, range, details } = store;
-  if (!details || (remote && range)) return null;
+  const { flowsOpen, run, range, details } = store;
+  if (!details || (run.rest && range)) return null;
   return (
     <button
       type="button"

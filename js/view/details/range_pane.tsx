@@ -48,7 +48,7 @@ function Pane({ store, actions, range }: PaneProps & { range: Range }) {
   if (!isShown) return null;
   const by = store.statisticsBy;
   const groups: By[] = ["op", "name", "lane"];
-  if (store.remote ? !store.run.merged?.sparse : store.details?.layer(0) != null) groups.push("layer");
+  if (store.run.rest ? store.run.rest !== "lanes" : store.details?.layer(0) != null) groups.push("layer");
   if (store.code) groups.push("line");
   const close = () => {
     store.setPanel({ tableOpen: false });

@@ -38,7 +38,7 @@ interface WaitsProps {
 export function WaitingSummary({ store, actions, start, end, lanes, isOne = false }: WaitsProps) {
   const waiting = store.details?.waiting;
   // Aligned steps have times of their own.
-  if (HAS_KERNEL && store.remote && isCritical(store))
+  if (HAS_KERNEL && store.run.rest && isCritical(store))
     return <p class="unlinked">For traces this large the critical path is highlighted but not listed.</p>;
   if (!waiting || store.aligned) return null;
   const { path, idle } = waiting;

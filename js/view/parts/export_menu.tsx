@@ -40,7 +40,7 @@ export function ExportMenu({ store, root, pictured }: ExportMenuProps) {
       [
         "Rows of the selection",
         ".csv",
-        HAS_KERNEL && store.remote ? made("csv") : async () => save(`${name}.csv`, selectedRows(store)),
+        HAS_KERNEL && store.run.rest ? made("csv") : async () => save(`${name}.csv`, selectedRows(store)),
       ],
     ];
     if (store.host.exports.includes("html")) all.push(["Offline page", ".html", made("html")]);

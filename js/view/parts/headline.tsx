@@ -10,7 +10,7 @@ const NBSP = "\u00a0";
 
 /** It has its line from the start: lanes that move when it comes slip away under the pointer. */
 function awaitsIt({ details, detailsError, run }: Store): boolean {
-  return details === null && detailsError === null && run.merged?.followed !== false;
+  return details === null && detailsError === null && (!run.rest || run.rest === "chunks");
 }
 
 /** The findings are next to it already. */

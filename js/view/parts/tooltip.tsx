@@ -57,7 +57,7 @@ export function Tooltip({ store, main, isInGraph = false }: TooltipProps) {
       )}
       {place.count > 1 && (
         <p>
-          {HAS_KERNEL && hover && store.drawn.merged
+          {HAS_KERNEL && hover && store.drawn.rest
             ? `the longest of ${formatCount(place.count)} events; zoom in`
             : `and ${formatCount(place.count - 1)} more in this pixel; zoom in to separate them`}
         </p>

@@ -101,7 +101,7 @@ function TensorsButton({ stores, close }: ButtonProps) {
 }
 
 function AlignButton({ stores, close }: ButtonProps) {
-  const several = stores.filter(({ run }) => !run.merged && countSteps(run.steps) > 1);
+  const several = stores.filter(({ run }) => !run.rest && countSteps(run.steps) > 1);
   if (several.length === 0) return null;
   const isAligned = several.every(({ aligned }) => aligned);
   return (
