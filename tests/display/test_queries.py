@@ -18,6 +18,7 @@ from tests.wire_reader import read_container, signed, texts
 from tfvis_nb import Trace
 from tfvis_nb import events as tv_events
 from tfvis_nb.analysis import op_statistics
+from tfvis_nb.analysis.communication.waits import turns
 from tfvis_nb.analysis.dataflow.edges import KINDS
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.palette import CATEGORIES
@@ -435,3 +436,20 @@ def test_a_step_beyond_all_numbers_finds_nothing() -> None:
     term = {"type": "steps", "first": None, "last": None}
     question = {"kind": "search", "clauses": [{"terms": [term], "negated": False}], "step": None}
     assert asking.answer(question)[0]["count"] == 0
+
+
+def test_parts_have_the_turns_of_tensors() -> None:
+    trace = real_trace(DATA / "gpu_tf221_dist.pb.xz")
+    asking = answers_of(layout_of(trace))
+    _, bars = answered(asking, 0, asking.store.span, 1)
+    bars = bars.set_index("event").sort_index()
+    assert bars["turn"].tolist() == turns(trace).tolist()
+    assert (bars["turn"] < bars["wait"]).any()
+
+
+def test_parts_mark_the_changes_of_a_prediction() -> None:
+    trace = real_trace(DATA / "gpu_tf218_mlp.pb.xz")
+    changed = trace.what_if(ops={"MatMul": 2.0})
+    _, bars = answered(asking := answers_of(layout_of(changed)), 0, asking.store.span, 1)
+    marked = changed.events.loc[bars["event"][bars["changed"] == 1]]
+    assert set(marked["op"]) == {"MatMul"}
