@@ -27,8 +27,21 @@ class TraceBatch:
 
     def numbers(self, column: str) -> np.ndarray:
         """Return a column of numbers."""
-        column_of = self._events[column]
-        return column_of.to_numpy("f8", na_value=np.nan) if column == "bytes" else column_of.to_numpy()
+        layout = self._layout
+        if column == "lane":
+            return layout.lanes.of_event
+        if column == "category":
+            return layout.category
+        if column == "critical":
+            return path_events(layout.trace)
+        numbers: np.ndarray
+        if column == "line":
+            numbers = layout.lines[layout.own_frame]
+        elif column == "bytes":
+            numbers = self._events[column].to_numpy("f8", na_value=np.nan)
+        else:
+            numbers = self._events[column].to_numpy()
+        return numbers
 
     def texts(self, column: str) -> Codes:
         """Return a column of texts."""
@@ -44,30 +57,9 @@ class TraceBatch:
     def kernels(self, test: Callable[[pa.Array], pa.Array]) -> np.ndarray:
         """Mark the kernels whose label passes a test; the labels of others are longer."""
         mask = np.zeros(self.count, "?")
-        kernels = np.flatnonzero(np.isin(self.categories, KERNELS))
+        kernels = np.flatnonzero(np.isin(self._layout.category, KERNELS))
         mask[kernels] = _coded(self._events["detail"].iloc[kernels]).marks(test)
         return mask
-
-    @property
-    def lanes(self) -> np.ndarray:
-        """The lane of each event."""
-        return self._layout.lanes.of_event
-
-    @property
-    def categories(self) -> np.ndarray:
-        """The category of each event."""
-        return self._layout.category
-
-    @property
-    def lines(self) -> np.ndarray:
-        """The line of the user's code of each event."""
-        lines: np.ndarray = self._layout.lines[self._layout.own_frame]
-        return lines
-
-    @property
-    def critical(self) -> np.ndarray:
-        """Whether each event is on the critical path."""
-        return path_events(self._layout.trace)
 
 
 def _coded(column: pd.Series) -> Codes:

@@ -27,12 +27,20 @@ class GroupBatch:
             self._read[name] = self._part.table(self._group, [name])[name]
         return self._read[name]
 
+    def _table(self, names: list[str]) -> pa.Table:
+        return pa.table({name: self._column(name) for name in names})
+
     def numbers(self, column: str) -> np.ndarray:
-        """Return a column of numbers."""
+        """Return a column of numbers; the parts have neither the user's code nor the critical path."""
+        if column in ("line", "critical"):
+            return np.zeros(self.count, "?")
+        if column == "lane":
+            return self._part.lane_of(self._table(["device", "lane"]))
+        if column == "category":
+            return self._part.categories(self._table(self._part.categorised))
+        numbers: np.ndarray
         read = self._column(column)
-        numbers: np.ndarray = (
-            read.to_pandas().to_numpy("f8", na_value=np.nan) if column == "bytes" else read.to_numpy()
-        )
+        numbers = read.to_pandas().to_numpy("f8", na_value=np.nan) if column == "bytes" else read.to_numpy()
         return numbers
 
     def texts(self, column: str) -> Codes:
@@ -44,24 +52,4 @@ class GroupBatch:
     def kernels(self, test: Callable[[pa.Array], pa.Array]) -> np.ndarray:
         """Mark the kernels whose label passes a test; mostly none does."""
         marks = self.texts("detail").marks(test)
-        return marks & np.isin(self.categories, KERNELS) if marks.any() else marks
-
-    @property
-    def lanes(self) -> np.ndarray:
-        """The lane of each event, as numbered in the part."""
-        return self._part.lane_of(pa.table({name: self._column(name) for name in ("device", "lane")}))
-
-    @property
-    def categories(self) -> np.ndarray:
-        """The category of each event."""
-        return self._part.categories(pa.table({name: self._column(name) for name in self._part.categorised}))
-
-    @property
-    def lines(self) -> np.ndarray:
-        """No line, because the parts do not have the user's code."""
-        return np.zeros(self.count, "i8")
-
-    @property
-    def critical(self) -> np.ndarray:
-        """No event, because the parts do not have the critical path."""
-        return np.zeros(self.count, "?")
+        return marks & np.isin(self.numbers("category"), KERNELS) if marks.any() else marks

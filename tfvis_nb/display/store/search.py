@@ -44,29 +44,18 @@ class Batch(Protocol):
     lane_texts: list[str]  # Searched text of each lane
 
     def numbers(self, column: str) -> np.ndarray:
-        """Return ``step``, ``start_ns``, ``duration_ns`` or ``bytes``, missing ones as NaN."""
+        """Return numbers of all events.
+
+        ``step``, ``start_ns``, ``duration_ns``, ``bytes`` (missing ones are NaN), ``lane`` (an index in
+        `lane_texts`), ``category``, ``line`` of the user's code (0 for none), ``critical`` (whether it is on
+        the critical path).
+        """
 
     def texts(self, column: str) -> Codes:
         """Return ``name``, ``op``, ``tensor`` or the ``file`` of the user's code."""
 
     def kernels(self, test: Callable[[pa.Array], pa.Array]) -> np.ndarray:
         """Mark the kernels whose label passes a test."""
-
-    @property
-    def lanes(self) -> np.ndarray:
-        """The index in `lane_texts` of each event's lane."""
-
-    @property
-    def categories(self) -> np.ndarray:
-        """The category of each event."""
-
-    @property
-    def lines(self) -> np.ndarray:
-        """The line of the user's code of each event, 0 for none."""
-
-    @property
-    def critical(self) -> np.ndarray:
-        """Whether each event is on the critical path."""
 
 
 class Searchable(Protocol):
@@ -104,7 +93,7 @@ class Found:
         batch = np.searchsorted(self.first, events, "right") - 1
         own = events - self.first[batch]
         marks: np.ndarray = self.bits[self.at[batch] + (own >> 3)] >> (7 - (own & 7)) & 1
-        return marks
+        return marks.astype("u1")
 
 
 def find(store: Searchable, clauses: Sequence[Clause], steps: Sequence[int] | None) -> Found:
@@ -246,7 +235,8 @@ def _holds(batch: Batch, term: Term) -> np.ndarray:
         steps = batch.numbers("step")
         mask = (steps >= term.first) & (steps <= term.last)
     elif isinstance(term, Lines):
-        mask = (batch.lines >= max(term.first, 1)) & (batch.lines <= term.last)
+        lines = batch.numbers("line")
+        mask = (lines >= max(term.first, 1)) & (lines <= term.last)
     elif isinstance(term, Bound):
         figures = batch.numbers("bytes" if term.of == "bytes" else "duration_ns")
         mask = figures > term.value if term.longer else figures < term.value
@@ -269,11 +259,11 @@ def _has_text(batch: Batch, field: str, text: str) -> np.ndarray:
             mask |= batch.texts(name).marks(contains)
     if field in ("any", "lane"):
         held = np.array([text in each.lower() for each in batch.lane_texts])
-        mask |= held[batch.lanes] if held.any() and not held.all() else held.all()
+        mask |= held[batch.numbers("lane")] if held.any() and not held.all() else held.all()
     if field == "kind":
-        mask |= named(text)[batch.categories]
+        mask |= named(text)[batch.numbers("category")]
     if field == "is" and text in "critical":
-        mask |= batch.critical
+        mask |= batch.numbers("critical")
     if field == "any":
         mask |= batch.texts("tensor").marks(contains)
         # Kernels are named after their ops; their own names are in their labels.
