@@ -156,7 +156,7 @@ def test_a_step_is_searched_with_the_events_that_run_during_it() -> None:
     layout = layout_of(trace)
     asking = answers_of(layout)
     for step, shown in ((0, [1, 2, 3]), (1, [5]), (-1, [0, 1, 3, 4])):
-        _, (ids, _) = asking.answer({"kind": "search", "text": "op", "step": step})
+        _, (ids, _) = asking.answer({"kind": "search", "clauses": clauses("op"), "step": step})
         assert np.frombuffer(ids, "u4").tolist() == shown
     assert range_statistics(layout, 10, 20, None, 0, "op")["count"] == 3
     assert [step["events"] for step in layout.steps] == [4, 3, 1]

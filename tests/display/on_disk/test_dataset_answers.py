@@ -111,10 +111,10 @@ def test_a_step_is_searched_with_the_events_that_run_during_it(tmp_path: Path) -
     dataset.ingest(tmp_path / "run.parquet", progress=False)
     shown = DatasetSource(dataset, None, None, None)
     for step, found in ((0, [1, 2, 3]), (1, [5]), (-1, [0, 1, 3, 4])):
-        _, (ids, _) = asked(shown, kind="search", text="op", step=step)
+        _, (ids, _) = asked(shown, kind="search", clauses=clauses("op"), step=step)
         assert np.frombuffer(ids, "u4").tolist() == found
     chosen = DatasetSource(dataset, None, None, [0])
-    assert asked(chosen, kind="search", text="op", step=0)[0]["count"] == 1
+    assert asked(chosen, kind="search", clauses=clauses("op"), step=0)[0]["count"] == 1
 
 
 def test_found_events_are_marked_in_a_window(ranks: TraceDataset) -> None:
