@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -293,3 +294,35 @@ def test_finding_names_what_runs_between_steps() -> None:
     assert f"{HERE}:{code.co_firstlineno + 6} in {code.co_name} runs in" in finding["text"]
     assert "garbage collector" in finding["text"] + finding["how"]
     assert len(held) == 300_000
+
+
+def test_lines_after_a_loop_get_no_more_than_their_time() -> None:
+    image = np.ones((224, 224, 3), np.float32)
+    spent = [0, 0]
+
+    def scaled() -> Any:
+        times = [time.perf_counter_ns()]
+        for _ in range(100_000):
+            pass
+        times.append(time.perf_counter_ns())
+        found = image / 255.0
+        times.append(time.perf_counter_ns())
+        for place, length in enumerate(np.diff(times).tolist()):
+            spent[place] += length
+        return found
+
+    def produce() -> Iterator[Any]:
+        while sum(spent) < 6e9:
+            yield scaled()
+
+    data = tf.data.Dataset.from_generator(produce, output_signature=tf.TensorSpec((224, 224, 3), tf.float32))
+    with tv.trace() as t:
+        for _ in data:
+            pass
+    samples = t.metadata[THREAD_SAMPLES]
+    lines = samples.loc[samples["function"] == "scaled", "line"] - scaled.__code__.co_firstlineno
+    after, every = int((lines == 5).sum()), int(lines.isin([2, 3, 5]).sum())
+    share = spent[1] / sum(spent)
+    # Four standard deviations, whatever else the machine does.
+    assert every > 20
+    assert after <= share * every + 4 * (share * (1 - share) * every) ** 0.5

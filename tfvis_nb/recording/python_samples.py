@@ -43,18 +43,11 @@ for a moment before a sample.
 _COLLECTS_IN_FRAMES = sys.version_info < (3, 12)
 """Whether the garbage collector can run while Python makes the object of a frame; see `thread_frames`."""
 
-_LATE_S = 0.001
-"""A later sample is taken again while other threads run Python, with the short interval.
-
-It comes when one of them gives the interpreter away, as they do in some calls only and at their end. With
-the short interval it is late because a thread is in a call that holds the interpreter, whose line is right.
-"""
-
 _MOST_CALLED = 4
 """Of more threads that run Python for TensorFlow, so many are sampled at a time, chosen at random."""
 
 _QUIET = 8
-"""Samples without another thread that runs Python, after which the interval is short again."""
+"""Looks without another thread that runs Python, after which the interval is short again."""
 
 _BETWEEN_CALLS = (opcode.opmap["RESUME"], opcode.opmap["JUMP_BACKWARD"])
 """Where a thread that runs Python waits for the interpreter; one that stays at a call is idle."""
@@ -182,12 +175,12 @@ class PythonSampler:
                 if late_s is None:
                     return
                 if not self._look(late_s):
-                    # Take the interpreter from whoever runs, soon, but not just after it was given away.
+                    # Not just after the interpreter was given away.
                     self._change_interval(self._interval_s, self._handover_s)
                     late_s = self._wait(going_on, self._random.uniform(0, self._interval_s))
                     if late_s is None:
                         return
-                    self._look(late_s)
+                    self._look(late_s, again=True)
                 if max(len(self._samples), len(self._called) // _MOST_CALLED) >= MOST_SAMPLES:
                     del self._samples[::2], self._called[::2]
                     self._period_s *= 2
@@ -198,8 +191,12 @@ class PythonSampler:
         due_s = time.perf_counter() + wait_s
         return None if going_on.acquire(timeout=wait_s) else time.perf_counter() - due_s
 
-    def _look(self, late_s: float) -> bool:
-        """Note the lines of the sampled threads; return False if they would be wrong.
+    def _look(self, late_s: float, *, again: bool = False) -> bool:
+        """Note the lines of the sampled threads; return False if the switch interval is the program's.
+
+        Threads would then be seen mostly where they give the interpreter away, as NumPy does within a call.
+        With the short interval a sample is only late if a thread is in a call that holds the interpreter,
+        whose line is right. A second look `again` counts in any case.
 
         No frame stays alive, which would keep its variables alive.
 
@@ -214,8 +211,9 @@ class PythonSampler:
             if top is None:
                 return True
             due_ns = time.time_ns() - int(late_s * 1e9)
+            counts = again or sys.getswitchinterval() == self._handover_s
             self._mind_others(tops)
-            if late_s > _LATE_S and sys.getswitchinterval() != self._handover_s:
+            if not counts:
                 return False
             self._samples.append((due_ns, self._line(top)))
             called = [thread for thread in tops if thread not in self._ours and _is_foreign(thread)]
