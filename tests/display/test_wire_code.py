@@ -23,6 +23,7 @@ from tfvis_nb.display.dashboard.dashboard_widget import show_dashboard
 from tfvis_nb.display.timeline.timeline_widget import as_trace, show_timeline
 from tfvis_nb.display.wire.code import without_code
 from tfvis_nb.display.wire.details import details
+from tfvis_nb.texts import Text
 
 
 def show_itself_beside(trace: Trace) -> HtmlExport:
@@ -35,13 +36,35 @@ def contents(page: str) -> list[bytes]:
 
 def test_only_what_events_refer_to_is_sent() -> None:
     header, columns = read_container(details(coded()))
-    assert [(file["name"], file["text"], file["edited"]) for file in header["code"]["files"]] == [
-        ("Cell [7]", SECRET, True),
-        ("/lib/f.py", None, False),
+    assert [(file["name"], file["text"], file["mark"]) for file in header["code"]["files"]] == [
+        ("Cell [7]", SECRET, "edited"),
+        ("/lib/f.py", None, None),
     ]
     assert sorted(zip(columns["code_line"], columns["code_frame"], strict=True)) == [(2, 0), (90, 1)]
     (line,) = header["code"]["lines"]
     assert line == [0, 2, 1 + header["code"]["phases"].index("backward"), 30, 8, 0, 2, 0]
+
+
+def test_cells_whose_functions_are_defined_again_are_marked() -> None:
+    texts = {
+        "Cell [3]": "def load(i):\n    return i\n\nclass Model: ...\n",
+        "Cell [12]": "async def load(i):\n    return 2 * i\n",
+        "Cell [9]": "def load(i):\n    def Model(): ...\n    return i\n",
+        "Cell [20]": "for i in data:\n    load(i)\n",
+        "train.py": "def load(i):\n    return i\n",
+    }
+    builder = StackBuilder()
+    for name, text in texts.items():
+        builder.file(name, text)
+    stacks = pa.array([builder.stack([Frame(name, 2)]) for name in texts], pa.int32())
+    table = events.build({"start_ns": range(5), "duration_ns": [1] * 5, "kind": ["op"] * 5})
+    header, _ = read_container(
+        details(Trace(table, nested=pa.table({"stack": stacks}), stacks=builder.table()))
+    )
+    assert {file["name"]: file["note"] for file in header["code"]["files"] if file["mark"] == "older"} == {
+        name: Text("code_file_older", file=name, names="load", cell="Cell [12]")
+        for name in ("Cell [3]", "Cell [9]")
+    }
 
 
 def test_events_without_a_line_equal_source_lines() -> None:

@@ -4,8 +4,8 @@ import { openContainer } from "./container";
 import { gzip, type Planned, textColumns, writeContainer } from "./testing/write_container";
 
 const FILES = [
-  { name: "Cell [7]", own: true, text: "a = 1\r\nb = f(a)\n", edited: false },
-  { name: "lib.py", own: false, text: null, edited: false },
+  { name: "Cell [7]", own: true, text: "a = 1\r\nb = f(a)\n", mark: null, note: null },
+  { name: "lib.py", own: false, text: null, mark: null, note: null },
 ];
 const numbers = (...values: number[]): Planned => ({ encoding: "shuffle", values: Uint32Array.from(values) });
 const columns = {

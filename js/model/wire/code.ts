@@ -9,8 +9,10 @@ export interface SourceFile {
   own: boolean;
   /** All of it; null where only lines on stacks are known. */
   text: string | null;
-  /** Whether it was edited after the code that ran was loaded from it. */
-  edited: boolean;
+  /** "edited" after its code was loaded, or "older" than a cell that defines the same functions; else null. */
+  mark: string | null;
+  /** The mark in a sentence with the file's name. */
+  note: string | null;
 }
 
 /** One call on a stack. */

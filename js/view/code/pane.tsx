@@ -21,7 +21,7 @@ interface PaneProps {
 }
 
 export function CodePane({ store, actions }: PaneProps) {
-  useTopics(store, ["selection", "details", "panel", "paint"]);
+  useTopics(store, ["selection", "details", "panel", "paint", "layout"]);
   const { codeOpen, code } = store;
   return codeOpen && code ? <Pane {...{ store, actions, code }} /> : null;
 }
@@ -46,11 +46,7 @@ function Pane({ store, actions, code }: PaneProps & { code: Code }) {
   const file = code.files.find(({ name }) => name === place.file) ?? code.files[0];
   const texts = useMemo(() => code.text(file), [code, file]);
   const timed = new Map(lines.filter((line) => line.file === file.name).map((line) => [line.line, line]));
-  const longest = Math.max(
-    ...lines.slice(0, 1).map(({ device }) => device),
-    ...lines.map(({ host }) => host),
-    1,
-  );
+  const longest = Math.max(lines[0]?.device ?? 1, ...lines.map(({ host }) => host), 1);
   const close = () => {
     store.setPanel({ codeOpen: false });
     actions.focusLanes();
@@ -68,6 +64,7 @@ function Pane({ store, actions, code }: PaneProps & { code: Code }) {
         <>
           <Files {...{ tabs, file, lines, look }} />
           <span class="space" />
+          {(store.step !== null || store.range) && <span role="status">Times of the whole run</span>}
           <span class="code-key" style={colours} aria-hidden="true">
             <i data-side="device" /> device <i data-side="host" /> host
           </span>
@@ -77,9 +74,9 @@ function Pane({ store, actions, code }: PaneProps & { code: Code }) {
     >
       {() => (
         <>
-          {file.edited && (
-            <p class="code-edited" role="note">
-              Edited after its code was loaded: these lines may not be the ones that ran.
+          {file.note && (
+            <p class="code-note" role="note">
+              {file.note}
             </p>
           )}
           <div class="code-body" style={colours}>
@@ -112,8 +109,8 @@ function Files(props: {
           type="button"
           role="tab"
           aria-selected={each === file}
-          title={each.edited ? `${each.name}, edited after its code was loaded` : each.name}
-          data-edited={each.edited ? "" : undefined}
+          title={each.note ?? each.name}
+          data-mark={each.mark}
           onClick={() => look(lines.find((line) => line.file === each.name) ?? { file: each.name, line: 0 })}
         >
           {withoutControls(shortName(each.name))}

@@ -5,6 +5,7 @@ the user's own files.
 """
 
 import copy
+import re
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from tfvis_nb.analysis.events.unattributed import REASONS, reasons, waiting_stag
 from tfvis_nb.analysis.programs.hlo_module import without_sources
 from tfvis_nb.analysis.source.sampled_time import all_sampled_time
 from tfvis_nb.analysis.source.source_lines import event_figures
+from tfvis_nb.core.labels import printable
 from tfvis_nb.core.metadata import CODE
 from tfvis_nb.core.stacks import FILES, PHASE, PHASES, StackTable, event_stacks
 from tfvis_nb.core.trace import Trace
@@ -22,6 +24,7 @@ from tfvis_nb.core.tracings import TRACING
 from tfvis_nb.display.wire.container import WireColumn, pack
 from tfvis_nb.display.wire.lane_times import number_column, optional_column
 from tfvis_nb.display.wire.string_table import number_texts, stored_texts
+from tfvis_nb.texts import Text
 
 _MOST_TEXT = 1 << 19
 """Maximum total characters of all files; of later files, only the lines on stacks are sent."""
@@ -38,6 +41,9 @@ _COMPUTED = (
     *("python_lines", "source_lines"),
 )
 """Cached attributes of a trace that may depend on its code."""
+_MOST_NAME = 200
+_CELL = re.compile(r"Cell \[(\d+)\]$")
+_DEFINITION = re.compile(r"^(?:async +)?(?:def|class) +(\w+)", re.MULTILINE)
 TEXTS = ("code_function", "code_text")
 """The columns of texts that `code` returns."""
 
@@ -157,9 +163,30 @@ def _files(table: StackTable, file: np.ndarray) -> tuple[list[dict[str, Any]], n
             places[name, sent, edited] = len(described)
             names[name] = names.get(name, 0) + 1
             label = name if names[name] == 1 else f"{name} ({names[name]})"
-            described.append({"name": label, "own": own, "text": sent, "edited": edited})
+            mark, note = (
+                ("edited", Text("code_file_edited", file=printable(name, _MOST_NAME)))
+                if edited
+                else (None, None)
+            )
+            described.append({"name": label, "own": own, "text": sent, "mark": mark, "note": note})
         place[number] = places[name, sent, edited]
+    _mark_older_cells(described)
     return described, place
+
+
+def _mark_older_cells(files: list[dict[str, Any]]) -> None:
+    """Mark cells with functions or classes that a later cell defines again."""
+    cells = [(int(found[1]), file) for file in files if (found := _CELL.match(file["name"])) and file["text"]]
+    later: dict[str, str] = {}
+    for _, file in sorted(cells, key=lambda cell: -cell[0]):
+        names = list(dict.fromkeys(_DEFINITION.findall(file["text"])))
+        if again := [name for name in names if name in later]:
+            shown = ", ".join(again)
+            file |= {
+                "mark": "older",
+                "note": Text("code_file_older", file=file["name"], names=shown, cell=later[again[0]]),
+            }
+        later |= {name: file["name"] for name in names if name not in later}
 
 
 def line_totals(trace: Trace) -> pd.DataFrame:
