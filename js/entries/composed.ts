@@ -7,6 +7,7 @@ import { mountFleet } from "../fleet/mount";
 import { savedHeight, widget } from "../host/anywidget";
 import { KernelTimelineHost } from "../host/kernel_host";
 import { partModel } from "../host/part_model";
+import { followStored } from "../host/stored_output";
 import { KernelTabsHost } from "../panels/kernel_host";
 import { mountPanels } from "../panels/mount";
 import { mountComparison } from "../view/comparison/mount_comparison";
@@ -48,12 +49,16 @@ export default widget("tfvis-nb-composed", async ({ model, box, signal }) => {
   panels.style.marginTop = "6px";
   const tabs = partModel(model, "panels");
   mountPanels(panels, new KernelTabsHost(tabs, signal), signal, savedHeight(tabs));
-  if (isFleet) return mountFleet(first, new KernelFleetHost(partModel(model, "map"), signal), signal);
+  if (isFleet) {
+    const map = partModel(model, "map");
+    followStored(map, () => {}, signal);
+    return mountFleet(first, new KernelFleetHost(map, signal), signal);
+  }
   showOpened(placeIn(box, ""), model, signal);
   if (sides.length === 1) return showTimeline(first, sides[0], signal);
   await mountComparison(
     first,
-    sides.map((side) => new KernelTimelineHost(side)),
+    sides.map((side) => new KernelTimelineHost(side, sides[0])),
     signal,
   );
 });

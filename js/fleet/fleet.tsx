@@ -58,6 +58,8 @@ export function Fleet({ host, grid, first, theme, onNamed, onKey }: FleetProps) 
   useEffect(() => {
     const watching = new AbortController();
     host.watch(() => setSince(host.since), watching.signal);
+    const { end } = host;
+    end?.addEventListener("abort", () => setSaid({ text: end.reason.message, isError: true }), watching);
     return () => watching.abort();
   }, []);
   const metric = grid.metrics[chosen.metric];

@@ -12,6 +12,8 @@ export interface Opened {
 }
 
 export interface FleetHost {
+  /** Aborts, with the reason, when nobody answers any more; missing in a page. */
+  readonly end?: AbortSignal;
   /** The link with the tables: rows name cells by their numbers. */
   readonly link: string;
   grid(): Promise<Grid>;

@@ -1,6 +1,7 @@
 /** A fleet in a Jupyter output: the kernel has the dataset, and shows timelines below the heat map. */
 
 import type { AnyModel } from "@anywidget/types";
+import { endOf } from "../host/kernel_end";
 import { requestKernel, send } from "../host/kernel_messages";
 import { type Cell, type Grid, gridIn, type Values, valuesIn } from "../model/fleet/grid";
 import type { FleetHost, Opened } from "./host";
@@ -10,6 +11,10 @@ export class KernelFleetHost implements FleetHost {
     readonly model: AnyModel,
     readonly signal: AbortSignal,
   ) {}
+
+  get end(): AbortSignal {
+    return endOf(this.model);
+  }
 
   get link(): string {
     return this.model.get("_link");

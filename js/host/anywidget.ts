@@ -1,6 +1,7 @@
 /** The entry point for anywidget: one `render` for all widgets, which shows a view in a box and ends with it. */
 
 import type { AnyModel } from "@anywidget/types";
+import { endOf, followKernel } from "./kernel_end";
 
 /** One view of a widget: its model, the element to fill, and a signal that aborts when the view is closed. */
 export interface WidgetView {
@@ -27,6 +28,7 @@ export function widget(className: string, show: (view: WidgetView) => void) {
       // Hides the picture that the notebook's file keeps: see display/stored_output.py.
       box.classList.add(`tfvis-live-${model.get("_stored")}`);
       el.append(box);
+      followKernel(model);
       show({ model, box, signal: view.signal });
       return () => view.abort();
     },
@@ -60,7 +62,7 @@ export class ViewTraits {
     clearTimeout(this.#timer);
     for (const [trait, { protect }] of this.#unsent) this.model.off(`change:${trait}`, protect);
     this.#unsent.clear();
-    this.model.save_changes();
+    if (!endOf(this.model).aborted) this.model.save_changes();
   }
 
   /** Calls `changed` when Python, or another view of this model, has set `trait`. */

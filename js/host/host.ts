@@ -96,6 +96,12 @@ export interface Host {
   readonly source?: string;
   /** Whether the height is kept, even where the lanes need less of it. */
   readonly fills?: boolean;
+  /** Aborts when nobody answers any more. */
+  readonly end?: AbortSignal;
+  /** Why changes are not kept, and what the user can do; empty or absent if they are. */
+  readonly trouble?: string;
+  /** Call `changed` when `trouble` changes. */
+  watchTrouble?(changed: () => void, signal: AbortSignal): void;
   /** The gzip'd container of the drawn columns. Rejects with a readable message. */
   drawn(progress: (done: number, total: number) => void, signal: AbortSignal): Promise<Uint8Array>;
   /** The gzip'd container of the details panel's columns. */

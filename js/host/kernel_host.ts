@@ -3,7 +3,9 @@
 import type { AnyModel } from "@anywidget/types";
 import { ViewTraits } from "./anywidget";
 import type { Answer, ExportFormat, Host, Options, Pair, Question } from "./host";
+import { endOf } from "./kernel_end";
 import { requestKernel, send } from "./kernel_messages";
+import { followStored, type Remedy } from "./stored_output";
 
 const EXPORT_LIMIT_MS = 120_000;
 
@@ -16,14 +18,49 @@ const TRAITS: Partial<Record<keyof Options, string>> = {
   tracks: "_tracks",
 };
 
+const REMEDIES: Record<Remedy, string> = {
+  "": "",
+  rerun: "The saved notebook lacks your changes. To keep them, run the cell again or export a page",
+  export: "Your changes are not saved. To keep them, export a page",
+  no: "Named views of a dataset are not saved; they last as long as the kernel",
+};
+
 const trait = (key: keyof Options) => TRAITS[key] ?? key;
 
 export class KernelTimelineHost implements Host {
   readonly exports: readonly ExportFormat[] = ["html", "json", "csv"];
   readonly #traits: ViewTraits;
+  #remedy: Remedy = "";
 
-  constructor(readonly model: AnyModel) {
+  /** `stored` is the model of the part that the notebook's file keeps. */
+  constructor(
+    readonly model: AnyModel,
+    readonly stored = model,
+  ) {
     this.#traits = new ViewTraits(model);
+  }
+
+  get end(): AbortSignal {
+    return endOf(this.model);
+  }
+
+  get trouble(): string {
+    const { aborted, reason } = this.end;
+    if (!aborted) return REMEDIES[this.#remedy];
+    const { message } = reason as Error;
+    return `${message[0].toUpperCase()}${message.slice(1)}. Until then, your changes are not saved`;
+  }
+
+  watchTrouble(changed: () => void, signal: AbortSignal): void {
+    this.end.addEventListener("abort", changed, { signal });
+    followStored(
+      this.stored,
+      (remedy) => {
+        this.#remedy = remedy;
+        changed();
+      },
+      signal,
+    );
   }
 
   get link(): string {
@@ -43,9 +80,15 @@ export class KernelTimelineHost implements Host {
     const arrived = () => (this.model.get("_details") as DataView | undefined)?.byteLength;
     if (arrived()) return Promise.resolve(this.#bytes("_details"));
     return new Promise((resolve, reject) => {
+      const { end } = this;
+      const ended = () => {
+        off();
+        reject(end.reason);
+      };
       const off = () => {
         this.model.off("change:_details", changed);
         this.model.off("msg:custom", failed);
+        end.removeEventListener("abort", ended);
       };
       const changed = () => {
         if (!arrived()) return;
@@ -57,6 +100,7 @@ export class KernelTimelineHost implements Host {
         off();
         reject(new Error(error));
       };
+      end.addEventListener("abort", ended);
       this.model.on("change:_details", changed);
       this.model.on("msg:custom", failed);
       signal.addEventListener("abort", off, { once: true });

@@ -1,6 +1,7 @@
 /** Requests to the kernel and their replies, over the custom messages of a model. */
 
 import type { AnyModel } from "@anywidget/types";
+import { endOf } from "./kernel_end";
 
 export interface Reply {
   kind?: string;
@@ -16,8 +17,8 @@ export interface Reply {
 
 /**
  * Sends a message and resolves with what `receive` first makes of the messages that reply to it; it returns undefined
- * to wait for another one. There is no time limit: a kernel that runs a cell may answer hours later. Once `signal`
- * aborts, replies are ignored.
+ * to wait for another one. There is no time limit: a kernel that runs a cell may answer hours later. It rejects when
+ * the kernel ends. Once `signal` aborts, replies are ignored.
  */
 export function requestKernel<T>(
   model: AnyModel,
@@ -28,6 +29,7 @@ export function requestKernel<T>(
 ): Promise<T> {
   // Views of one model hear each other's replies.
   const id = `${Math.random()}`;
+  const end = endOf(model);
   return new Promise((resolve, reject) => {
     const onReply = (reply: Reply, views: DataView[]) => {
       if (reply.kind !== kind || reply.id !== id) return;
@@ -36,11 +38,20 @@ export function requestKernel<T>(
       );
       const made = reply.error ? undefined : receive(reply, buffers);
       if (!reply.error && made === undefined) return;
-      model.off("msg:custom", onReply);
+      stop();
       if (made === undefined) reject(new Error(reply.error));
       else resolve(made);
     };
-    signal.addEventListener("abort", () => model.off("msg:custom", onReply), { once: true });
+    const fail = () => {
+      stop();
+      reject(end.reason);
+    };
+    const stop = () => {
+      model.off("msg:custom", onReply);
+      end.removeEventListener("abort", fail);
+    };
+    signal.addEventListener("abort", stop, { once: true });
+    end.addEventListener("abort", fail);
     model.on("msg:custom", onReply);
     send(model, { kind, id, ...content });
   });
@@ -48,6 +59,7 @@ export function requestKernel<T>(
 
 /** Sends a message without waiting for an answer. */
 export function send(model: AnyModel, message: Record<string, unknown>): void {
+  endOf(model).throwIfAborted();
   try {
     model.send(message);
   } catch (error) {

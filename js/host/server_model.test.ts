@@ -1,4 +1,7 @@
 import { describe, expect, it, vi } from "vitest";
+import { endOf } from "./kernel_end";
+import { KernelTimelineHost } from "./kernel_host";
+import { requestKernel } from "./kernel_messages";
 import { CONNECTION_LOST, openFile, type ServerModel } from "./server_model";
 
 /** A WebSocket whose other end is the test. */
@@ -87,22 +90,16 @@ describe("a file over a WebSocket", () => {
       (socket: Socket) => socket.tell({ method: "refused", sentence: "it was too slow" }),
     ],
     ["the connection ends", CONNECTION_LOST, (socket: Socket) => socket.dispatchEvent(new Event("close"))],
-  ])("answers every request with an error once %s", async (_, error, end) => {
+  ])("rejects every request once %s", async (_, error, end) => {
     const { socket, model } = await opened();
-    const messages = heard(model);
-    const gone = vi.fn();
-    model.on("comm_live_update", gone);
-    model.send({ kind: "ask", id: "1" });
-    model.send({ kind: "details" });
+    const { signal } = new AbortController();
+    const asked = requestKernel(model.asModel, "ask", {}, signal, () => true);
+    const details = new KernelTimelineHost(model.asModel).details(signal);
     end(socket);
-    model.send({ kind: "export", id: "2" });
-    await Promise.resolve();
-    expect(messages).toEqual([
-      [{ kind: "ask", id: "1", error }, []],
-      [{ kind: "details", id: "", error }, []],
-      [{ kind: "export", id: "2", error }, []],
-    ]);
-    expect(gone).toHaveBeenCalledOnce();
+    await expect(asked).rejects.toThrow(error);
+    await expect(details).rejects.toThrow(error);
+    await expect(requestKernel(model.asModel, "export", {}, signal, () => true)).rejects.toThrow(error);
+    expect(endOf(model.asModel).reason.message).toBe(error);
   });
 
   it("is not opened where the server refuses it", async () => {

@@ -1,6 +1,7 @@
 /** A widget's model over a WebSocket: the server's process has the widget, as a kernel would. */
 
 import type { AnyModel } from "@anywidget/types";
+import { setEnd } from "./kernel_end";
 
 /** The first message: the shown widget, or why there is none. See tfvis_nb/file_view/worker.py. */
 export interface OpenedFile {
@@ -69,12 +70,11 @@ export class ServerModel {
   readonly #state = new Map<string, unknown>();
   readonly #changed = new Set<string>();
   readonly #listeners = new Map<string, Set<Listener>>();
-  /** Requests, which are answered with an error once the connection has ended. That for details has no id. */
-  readonly #requests = new Map<string, { kind: string; id: string }>();
-  /** Why there are no more answers; "" while there are. */
-  #ended = "";
+  readonly #end = new AbortController();
 
-  constructor(readonly socket: WebSocket) {}
+  constructor(readonly socket: WebSocket) {
+    setEnd(this.asModel, this.#end.signal);
+  }
 
   get asModel(): AnyModel {
     return this as unknown as AnyModel;
@@ -102,13 +102,7 @@ export class ServerModel {
     this.#send({ method: "update", state, buffer_paths: [] });
   }
 
-  send(content: { kind?: string; id?: string }): void {
-    const { kind = "", id = "" } = content;
-    if (this.#ended) {
-      queueMicrotask(() => this.#emit("msg:custom", { kind, id, error: this.#ended }, []));
-      return;
-    }
-    this.#requests.set(`${kind} ${id}`, { kind, id });
+  send(content: object): void {
     this.#send({ method: "custom", content });
   }
 
@@ -136,16 +130,11 @@ export class ServerModel {
   }
 
   end(reason: string): void {
-    if (this.#ended) return;
-    this.#ended = reason;
-    for (const request of this.#requests.values())
-      this.#emit("msg:custom", { ...request, error: reason }, []);
-    this.#emit("comm_live_update");
+    this.#end.abort(new Error(reason));
   }
 
   #send(message: unknown): void {
-    if (!this.#ended && this.socket.readyState === this.socket.OPEN)
-      this.socket.send(JSON.stringify(message));
+    if (this.socket.readyState === this.socket.OPEN) this.socket.send(JSON.stringify(message));
   }
 
   #emit(event: string, ...values: unknown[]): void {

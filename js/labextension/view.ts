@@ -48,6 +48,11 @@ class FileTimelineHost extends KernelTimelineHost {
     if (key === "annotations" || key === "views") this.changed(this.#notes() !== this.#kept);
   }
 
+  /** The tab itself asks for notes to be saved. */
+  override get trouble(): string {
+    return this.end.aborted ? super.trouble : "";
+  }
+
   #notes(): string {
     return notesOf([{ annotations: this.get("annotations"), views: this.get("views") }]);
   }

@@ -1,6 +1,7 @@
 /** The monitor's session, through the model of a Jupyter kernel. */
 
 import type { AnyModel } from "@anywidget/types";
+import { endOf } from "../host/kernel_end";
 import { type Reply, requestKernel } from "../host/kernel_messages";
 import type { Notes } from "../host/notes";
 import type { Command, DownloadFormat, MonitorHost, MonitorState, NamedFile, Opened } from "./host";
@@ -17,7 +18,6 @@ export class KernelMonitorHost implements MonitorHost {
     "The kernel is busy. It answers when it can, at the latest when the running cells have ended.";
   #text = "";
   #state: MonitorState | null = null;
-  #isGone = false;
 
   constructor(
     readonly model: AnyModel,
@@ -36,24 +36,13 @@ export class KernelMonitorHost implements MonitorHost {
   }
 
   trouble(): string | null {
-    return this.#isGone ? KERNEL_GONE_MESSAGE : null;
+    return endOf(this.model).aborted ? KERNEL_GONE_MESSAGE : null;
   }
 
   watch(changed: () => void, signal: AbortSignal): void {
-    const came = () => {
-      this.#isGone = false;
-      changed();
-    };
-    const gone = () => {
-      this.#isGone = true;
-      changed();
-    };
-    this.model.on("change:_state", came);
-    this.model.on("comm_live_update", gone);
-    signal.addEventListener("abort", () => {
-      this.model.off("change:_state", came);
-      this.model.off("comm_live_update", gone);
-    });
+    this.model.on("change:_state", changed);
+    signal.addEventListener("abort", () => this.model.off("change:_state", changed));
+    endOf(this.model).addEventListener("abort", changed, { signal });
   }
 
   async command(command: Command): Promise<void> {
@@ -98,14 +87,13 @@ export class KernelMonitorHost implements MonitorHost {
 
   /** While one sign has not been answered no other is sent: a busy kernel would find them all when it is idle. */
   async #signs(): Promise<void> {
-    while (!this.signal.aborted) {
+    while (!this.signal.aborted && !endOf(this.model).aborted) {
       await this.#ask("watch", {}).catch(() => {});
       await new Promise((resolve) => setTimeout(resolve, SIGN_OF_LIFE_MS));
     }
   }
 
   #ask(kind: string, content: Record<string, unknown>): Promise<{ reply: Reply; buffers: Uint8Array[] }> {
-    if (this.#isGone) return Promise.reject(new Error("the kernel is gone"));
     return requestKernel(this.model, kind, content, this.signal, (reply, buffers) => ({ reply, buffers }));
   }
 }

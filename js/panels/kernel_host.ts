@@ -3,6 +3,7 @@
 import type { AnyModel } from "@anywidget/types";
 import { ViewTraits } from "../host/anywidget";
 import { joinLink } from "../host/channel";
+import { endOf } from "../host/kernel_end";
 import { requestBokeh, requestKernel } from "../host/kernel_messages";
 import type { Change, Outcome, Part, PartName } from "./blocks";
 import type { PanelsHost } from "./host";
@@ -30,11 +31,12 @@ export class KernelTabsHost implements PanelsHost {
   #startLater(): void {
     const waiting = new AbortController();
     this.signal.addEventListener("abort", () => waiting.abort());
-    const next = () => this.#isMissing && this.model.send({ kind: "start" });
+    const isLive = () => !endOf(this.model).aborted;
+    const next = () => this.#isMissing && isLive() && this.model.send({ kind: "start" });
     const start = () => {
       waiting.abort();
       clearTimeout(timer);
-      this.model.send({ kind: "start" });
+      if (isLive()) this.model.send({ kind: "start" });
       this.watch(() => this.#isNew() && setTimeout(next), this.signal);
     };
     // The first message of a timeline is its view.
@@ -103,6 +105,7 @@ export class KernelTabsHost implements PanelsHost {
     if (error) throw new Error(error);
     const [, , trait] = this.#named.find(([, title]) => title === name)!;
     const text: string = this.model.get(trait);
+    if (!text) endOf(this.model).throwIfAborted();
     if (!text) return null;
     const read = this.#read.get(name);
     if (read?.text === text) return read.contents;
@@ -113,6 +116,7 @@ export class KernelTabsHost implements PanelsHost {
 
   watch(changed: () => void, signal: AbortSignal): void {
     this.model.on("change", changed);
+    endOf(this.model).addEventListener("abort", changed, { signal });
     signal.addEventListener("abort", () => this.model.off("change", changed));
   }
 

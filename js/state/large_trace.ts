@@ -294,7 +294,7 @@ class KernelRequests {
     try {
       return await store.host.ask(question, signal);
     } catch (error) {
-      this.fail("could not answer", error);
+      if (!store.host.end?.aborted) this.fail("could not answer", error);
       return null;
     } finally {
       if (--this.#open === 0 && !signal.aborted) {

@@ -12,6 +12,7 @@ const message = (error: unknown) => (error instanceof Error ? error.message : St
 
 /** Fetch it; `outline` is the coarse picture drawn first, null if everything was drawn. */
 export function loadRest(store: Store, outline: Outline | null, navigation: Navigation): void {
+  if (HAS_KERNEL) store.host.watchTrouble?.(() => store.emit("panel"), store.signal);
   if (!HAS_KERNEL || !outline) loadDetails(store, store.host.details(store.signal));
   else if (outline.described.rest !== "chunks") new LargeTrace(store, outline, navigation, store.signal);
   else loadChunks(store, outline, navigation);
@@ -64,7 +65,10 @@ function loadChunks(store: Store, outline: Outline, navigation: Navigation): voi
     store.replace(all, null);
     store.setNotice(null);
   });
-  whole.catch((error: unknown) => store.fail(`The trace could not be loaded: ${message(error)}`));
+  whole.catch((error: unknown) => {
+    large.requests.notice(null);
+    store.fail(`The trace could not be loaded: ${message(error)}`);
+  });
   loadDetails(
     store,
     whole.then(() => details),

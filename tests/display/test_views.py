@@ -236,7 +236,17 @@ def test_invalid_messages_of_the_front_end_change_nothing(trace: Trace, trait: s
 
 def test_the_front_end_changes_nothing_that_only_python_sets(trace: Trace) -> None:
     widget = show_timeline(trace, tracks={"own": {"start_ns": [FIRST], "end_ns": [FIRST + 5]}})
-    names = ("_tracks", "_wanted_view", "_drawn", "_details", "_link", "_stored", "_esm")
+    names = (
+        "_tracks",
+        "_wanted_view",
+        "_drawn",
+        "_details",
+        "_link",
+        "_stored",
+        "_stored_version",
+        "_unsaved",
+        "_esm",
+    )
     before = {name: getattr(widget, name) for name in names}
     widget.set_state({name: [7] for name in names} | {"height": 300})
     assert {name: getattr(widget, name) for name in names} == before

@@ -134,6 +134,8 @@ class ComposedWidget(anywidget.AnyWidget):
         self.on_msg(self._pass_message)
         self.observe(self._pass_value, names=list(self._place))
         parts["panels"]._finished = parts[first]._store_again
+        for name in timelines[1:]:
+            parts[name]._stored_in = parts[first]
         for name, part in parts.items():
             self._attach(name, part)
 

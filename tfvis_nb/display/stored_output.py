@@ -41,12 +41,23 @@ class StoredWidget(anywidget.AnyWidget):
 
     height: int | traitlets.Int[int, int]
     _stored = traitlets.Unicode().tag(sync=True)
+    _stored_version = traitlets.Int(0).tag(sync=True)
+    """The version that the notebook should have, 0 before the first.
+
+    A notebook whose page was loaded again ignores updates of outputs by their id: the front end then requests
+    the version, and writes it itself.
+    """
+    _unsaved = traitlets.Unicode().tag(sync=True)
+    """How to keep changes that are not stored: "rerun" the cell, "export", or "no" way; empty if all are."""
 
     @traitlets.default("_stored")
     def _new_name(self) -> str:
         return uuid.uuid4().hex
 
     _kept: tuple[Callable[[], str], Callable[[], KeptPage] | None] | None = None
+    _text = ""
+    _stored_in: "StoredWidget | None" = None
+    """The widget whose stored part includes this one; None if it is this one."""
 
     def _store(self, still: Callable[[], str], page: Callable[[], KeptPage] | None = None) -> str:
         """Publish the stored part; return the HTML for the widget's own output: outside notebooks, `still`.
@@ -54,6 +65,7 @@ class StoredWidget(anywidget.AnyWidget):
         `still`, and `page` for the frame, are called after the cell: they take longer than drawing the
         widget, which is published after its HTML is returned.
         """
+        self._unsaved = ""
         if not hasattr(get_ipython(), "kernel"):
             return still()
         self._kept = (still, page)
@@ -70,8 +82,29 @@ class StoredWidget(anywidget.AnyWidget):
         still, page = self._kept
         with self._storing:
             kept = KeptPage("", self.height) if page is None else page()
-            text = stored_html(self._stored, still(), kept.text, height=kept.height, hint=kept.hint)
-            self._publish(text, update=True)
+            version = self._stored_version + 1
+            self._text = stored_html(
+                self._stored, still(), kept.text, height=kept.height, hint=kept.hint, version=version
+            )
+            self._publish(self._text, update=True)
+            # After the update, which the front end looks for.
+            self._stored_version = version
+            self._unsaved = ""
+
+    def _store_change(self, *, is_quick: bool = True) -> None:
+        """Store what the user has changed, or tell the user how to keep it."""
+        if self._stored_in is not None:
+            self._stored_in._store_change(is_quick=is_quick)  # noqa: SLF001 - of this class
+        elif self._kept is None:
+            self._unsaved = "export"
+        elif is_quick:
+            self._store_again()
+        else:
+            self._unsaved = "rerun"
+
+    def _send_stored(self, content: Any) -> None:
+        """Send the current version to the front end."""
+        self.send({"kind": "stored", "id": content.get("id")}, buffers=[self._text.encode()])
 
     def _publish(self, text: str, *, update: bool = False) -> None:
         # A text-only front end shows the widget's own text.
@@ -79,8 +112,8 @@ class StoredWidget(anywidget.AnyWidget):
         _publish(data, transient={"display_id": f"tfvis-{self._stored}"}, update=update)
 
 
-def stored_html(name: str, still: str, page: str, *, height: int, hint: str = "") -> str:
+def stored_html(name: str, still: str, page: str, *, height: int, hint: str = "", version: int = 0) -> str:
     """Return what a notebook's file stores for the widget of that name: `page` in a frame, else `still`."""
     frame = _FRAME.substitute(id=name, page=html.escape(page)) if page else ""
     frame += f"<p>{html.escape(hint)}</p>" if hint else ""
-    return _OUTPUT.substitute(id=name, height=height, still=still, frame=frame)
+    return _OUTPUT.substitute(id=name, height=height, still=still, frame=frame, version=version)

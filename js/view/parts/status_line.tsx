@@ -93,6 +93,10 @@ export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLi
         <span class="failed" role="status" title={hint}>
           {hint}
         </span>
+      ) : HAS_KERNEL && store.host.trouble ? (
+        <span class="failed" role="alert" title={store.host.trouble}>
+          {store.host.trouble}
+        </span>
       ) : store.notice ? (
         <span class="notice" role="status">
           {store.notice.text}

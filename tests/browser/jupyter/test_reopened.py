@@ -126,6 +126,34 @@ def test_a_comparison_and_a_fleet_are_there_with_their_tabs(
     lab.shown[-1].forget()
 
 
+def test_annotations_after_a_reload_are_saved(
+    notebook: OpenNotebook, lab: Lab, jupyter: JupyterServer
+) -> None:
+    book = shown(notebook, f"show_timeline({str(TRACE)!r}, height=300)")
+    for op in ("Relu", "MatMul"):
+        # JupyterLab forgets which output is to be updated.
+        book.command("docmanager:save")
+        book.open()
+        timeline = book.timeline(0)
+        timeline.find(f"op:{op}")
+        timeline.lanes.focus()
+        book.page.keyboard.press("n")
+        book.page.keyboard.type(f"note on {op}")
+        book.page.keyboard.press("Enter")
+        frame = book.output(0).locator("iframe")
+        expect(frame).to_have_attribute("srcdoc", re.compile(f"note on {op}"))
+        expect(timeline.root.get_by_role("alert")).to_have_count(0)
+    book.command("docmanager:save")
+    output = opened_again(book, jupyter)
+    expect(output.get_by_text(NOT_FOUND)).to_have_count(1)
+    lab.shown[-1].forget()
+    page = output.frame_locator("iframe")
+    page.get_by_role("button", name="2 annotations").click()
+    notes = page.get_by_role("region", name="Annotations")
+    for op in ("Relu", "MatMul"):
+        expect(notes).to_contain_text(f"note on {op}")
+
+
 @pytest.mark.thorough
 def test_the_picture_is_there_where_the_notebook_is_not_trusted(
     notebook: OpenNotebook, jupyter: JupyterServer

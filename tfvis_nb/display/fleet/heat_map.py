@@ -45,7 +45,7 @@ class HeatMapWidget(PartOfWidget, StoredWidget):
     def _answer(self, _: Any, content: Any, __: Any) -> None:
         """Answer a message of the front end, in JupyterLab on a separate thread."""
         kind = content.get("kind") if isinstance(content, dict) else None
-        if kind in ("values", "open", "close", "since"):
+        if kind in ("values", "open", "close", "since", "stored"):
             answer_message(self, content, lambda: self._reply(kind, content))
 
     def _reply(self, kind: str, content: dict[str, Any]) -> None:
@@ -57,5 +57,7 @@ class HeatMapWidget(PartOfWidget, StoredWidget):
             self.send({**message, "answer": answer})
         elif kind == "close":
             self._closes()
+        elif kind == "stored":
+            self._send_stored(content)
         else:
             self._compares(int(content["column"]))

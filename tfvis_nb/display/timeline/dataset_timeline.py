@@ -148,6 +148,9 @@ class DatasetTimeline(ViewedTimeline):
             return f"{stem}.csv", rows_csv(self.selection)
         raise ValueError(Text("no_export", format=json.dumps(form)))
 
+    def _store_changed(self) -> None:
+        self._unsaved = "no" if self._views else ""
+
     def __repr__(self) -> str:
         counts = {"event": self._delivery.events, "task": self._delivery.tasks}
         events, tasks = (f"{count:,} {noun}{'s' * (count != 1)}" for noun, count in counts.items())

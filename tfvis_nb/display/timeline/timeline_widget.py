@@ -52,10 +52,9 @@ class TrackedTimeline(ViewedTimeline):
     _own: dict[str, OwnTrack]
 
     def _store_changed(self) -> None:
-        """Store the changed timeline in the notebook's file, unless its trace is large."""
         # A closed timeline is not shown anywhere.
-        if self._drawn and len(self._trace.events) <= QUICK:
-            self._store_again()
+        if self._drawn:
+            self._store_change(is_quick=len(self._trace.events) <= QUICK)
 
     def add_track(self, name: str, table: Any) -> None:
         """Draw a table below the lanes, replacing another track of this name.

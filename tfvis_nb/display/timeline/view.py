@@ -145,7 +145,7 @@ class TimelineView(HtmlExport, StoredWidget):
     def _answer(self, _: Any, content: Any, __: Any) -> None:
         """Answer a message of the front end, possibly on a second thread."""
         kind = content.get("kind") if isinstance(content, dict) else None
-        if kind in ("details", "export", "rest", "ask"):
+        if kind in ("details", "export", "rest", "ask", "stored"):
             answer_message(self, content, lambda: self._reply(kind, content))
 
     def _reply(self, kind: str, content: dict[str, Any]) -> None:
@@ -156,6 +156,8 @@ class TimelineView(HtmlExport, StoredWidget):
         elif kind == "export":
             name, text = self._exported(content.get("format"))
             self.send({**message, "name": name}, buffers=[text.encode()])
+        elif kind == "stored":
+            self._send_stored(content)
         elif kind == "rest":
             for chunk, data in self._delivery.chunks(content["part"]):
                 self.send({**message, **chunk}, buffers=[data])

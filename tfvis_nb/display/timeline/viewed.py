@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from abc import abstractmethod
 from collections.abc import Collection
 from typing import Any
 
@@ -151,5 +152,6 @@ class ViewedTimeline(TimelineView):
         options = {name: getattr(self, name) for name in OPTIONS}
         return DrawnView(self._view or {}, options, self._selection)
 
+    @abstractmethod
     def _store_changed(self) -> None:
-        """Store the changed timeline in the notebook's file, if it is kept there."""
+        """Store the changed timeline in the notebook's file, or tell the user how to keep the change."""
