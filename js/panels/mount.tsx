@@ -9,6 +9,7 @@ import { framed } from "../ui/shadow_frame";
 import { bindTips } from "../ui/tooltips";
 import type { PanelsHost } from "./host";
 import { STYLES } from "./styles";
+import { keyOf } from "./table";
 import { Panels, type Shown } from "./tabs";
 
 /** Maximum height of the panels (CSS px), and where the user's choice is stored. */
@@ -30,7 +31,7 @@ export function mountPanels(
   box.className = "tabs";
   root.append(box);
   const light = rowHighlighter(root);
-  const shown: Shown = { step: null, isRange: false, inRange: null, events: [] };
+  const shown: Shown = { step: null, isRange: false, inRange: null, events: [], selected: "" };
   const draw = (change: Partial<Shown>) =>
     render(<Panels {...{ host, signal }} publish={say} shown={Object.assign(shown, change)} />, box);
   const publish = joinLink(
@@ -40,7 +41,8 @@ export function mountPanels(
       else light(message);
       if (message.kind === "select") {
         const { start, events, inRange = null } = message;
-        draw({ isRange: start !== undefined && !events, inRange, events: events ?? [] });
+        const selected = keyOf(message);
+        draw({ isRange: start !== undefined && !events, inRange, events: events ?? [], selected });
       }
     },
     signal,
@@ -52,7 +54,8 @@ export function mountPanels(
     if (message.kind !== "select") return;
     const { start, events = [] } = message;
     // The timeline does not send back the events of a range that it was given.
-    draw({ events, isRange: start !== undefined && events.length === 0, inRange: null });
+    const selected = keyOf(message);
+    draw({ events, isRange: start !== undefined && events.length === 0, inRange: null, selected });
   };
   draw({});
   publish({ kind: "ask" });

@@ -20,6 +20,8 @@ import { ChangeBar, largest } from "./change_bar";
 import { Histogram } from "./histogram";
 import { isText, isWide, rowsNote, rowsOfStep, stepText } from "./layout";
 
+type Selected = Extract<LinkMessage, { kind: "select" }>;
+
 const DURATIONS = { column: "durations", title: "Durations", class: "text", isFixed: true } as const;
 
 interface TableProps {
@@ -28,10 +30,17 @@ interface TableProps {
   step: number | null;
   /** The range selected there. */
   inRange: RangeFigures | null;
+  /** `keyOf` the selection there. */
+  selected: string;
   publish: (message: LinkMessage) => void;
 }
 
-export function TableOf({ block: given, step, inRange, publish }: TableProps) {
+/** Identifies a selection: its events, or its time. */
+export function keyOf({ events, start, end }: Pick<Selected, "events" | "start" | "end">): string {
+  return `${events?.length ? events : [start, end]}`;
+}
+
+export function TableOf({ block: given, step, inRange, selected, publish }: TableProps) {
   const block = useRange(given, inRange);
   const { title, columns, rows } = block;
   const { shown, marked } = useMemo(() => rowsOfStep(block, step), [block, step]);
@@ -54,7 +63,7 @@ export function TableOf({ block: given, step, inRange, publish }: TableProps) {
       ) : shown.length === 0 ? (
         <p class="cannot-say">{rows.length > 0 && step !== null ? `None ${stepText(step)}.` : "None."}</p>
       ) : (
-        <Rows {...{ block, shown, marked, publish }} />
+        <Rows {...{ block, shown, marked, selected, publish }} />
       )}
       {note && <p class="more">{note}</p>}
       {block.absent.length > 0 && <p class="more">{`Not available: ${block.absent.join(", ")}.`}</p>}
@@ -69,7 +78,7 @@ interface RowsProps extends Omit<TableProps, "step" | "inRange"> {
   marked: number;
 }
 
-function Rows({ block, shown, marked, publish }: RowsProps) {
+function Rows({ block, shown, marked, selected, publish }: RowsProps) {
   const { columns, rows, zoom, light, bar, colours, hints, histograms } = block;
   const hasBar = (index: number) => bar !== null && colours[index] !== "";
   const longestBar = Math.max(...rows.map((row, index) => (hasBar(index) ? Number(row[bar as number]) : 0)));
@@ -123,7 +132,7 @@ function Rows({ block, shown, marked, publish }: RowsProps) {
           {sorted.map((index) => (
             <tr
               key={index}
-              aria-current={index === marked || undefined}
+              aria-current={index === marked || (zoom[index] && keyOf(zoom[index]) === selected) || undefined}
               data-light={nameOf(index) ?? undefined}
               onPointerEnter={() => light !== null && publish({ kind: "hover", name: nameOf(index) })}
             >

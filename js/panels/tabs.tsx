@@ -28,6 +28,8 @@ export interface Shown {
   inRange: RangeFigures | null;
   /** The events selected there, by id. */
   events: readonly number[];
+  /** `keyOf` the selection. */
+  selected: string;
 }
 
 interface PanelsProps {
@@ -99,9 +101,6 @@ export function Panels({ host, publish, signal, shown }: PanelsProps) {
           </button>
         ))}
       </div>
-      <p class="all-steps" role="status">
-        {scopeText(shown)}
-      </p>
       {tabs.map((tab, index) => {
         const own = parts.filter((part) => part.tab === tab);
         return (
@@ -118,19 +117,16 @@ export function Panels({ host, publish, signal, shown }: PanelsProps) {
               <div key={part.title} class="part" hidden={part.title !== front.title}>
                 <h2 class="visually-hidden">{part.title}</h2>
                 {(visited.has(part.title) || part === front) && (
-                  <Tab
-                    {...{ host, title: part.title, publish }}
-                    step={shown.step}
-                    inRange={shown.inRange}
-                    events={shown.events}
-                    isShown={part === front}
-                  />
+                  <Tab {...{ host, title: part.title, publish }} {...shown} isShown={part === front} />
                 )}
               </div>
             ))}
           </div>
         );
       })}
+      <p class="all-steps" role="status">
+        {scopeText(shown)}
+      </p>
     </>
   );
 }
@@ -169,19 +165,15 @@ function scopeText({ step, isRange, inRange }: Shown): string {
   return `${what} shown. Tables with a Step column and the flame graph follow; other tables and charts cover all steps.`;
 }
 
-interface TabProps {
+interface TabProps extends Omit<Shown, "isRange"> {
   host: PanelsHost;
   title: string;
   isShown: boolean;
-  /** The number of the step shown alone. */
-  step: number | null;
-  inRange: Shown["inRange"];
-  /** The events selected in the timeline. */
-  events: readonly number[];
   publish: (message: LinkMessage) => void;
 }
 
-function Tab({ host, title, isShown, step, inRange, events, publish }: TabProps) {
+function Tab({ title, ...props }: TabProps) {
+  const { host } = props;
   const [contents, error] = contentsOf(host, title);
   if (error) return <Message title={`${title} cannot be computed`} text={error} />;
   if (!contents) {
@@ -194,7 +186,7 @@ function Tab({ host, title, isShown, step, inRange, events, publish }: TabProps)
   return (
     <div class="blocks">
       {contents.blocks.map((block, at) => (
-        <OneBlock key={at} {...{ host, block, lines, isShown, step, inRange, events, publish }} />
+        <OneBlock key={at} {...props} {...{ block, lines }} />
       ))}
     </div>
   );
@@ -213,12 +205,12 @@ interface BlockProps extends Omit<TabProps, "title"> {
   lines: readonly OverviewLine[];
 }
 
-function OneBlock({ host, block, lines, isShown, step, inRange, events, publish }: BlockProps) {
+function OneBlock({ host, block, lines, isShown, step, inRange, events, selected, publish }: BlockProps) {
   if (block.kind === "flame")
     return <Flame {...{ block, step, publish }} inRange={isShown ? inRange : null} selected={events} />;
   if (block.kind === "chart") return <Chart host={host} block={block} isShown={isShown} />;
   if (block.kind === "table")
-    return <TableOf {...{ block, step, publish }} inRange={isShown ? inRange : null} />;
+    return <TableOf {...{ block, step, selected, publish }} inRange={isShown ? inRange : null} />;
   if (block.kind === "what_if") {
     // An exported page cannot predict: the table after it has the stored predictions.
     if (OWNS_PAGE || !canPredict(host)) return null;

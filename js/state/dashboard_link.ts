@@ -143,7 +143,9 @@ export class DashboardLink {
     } else {
       const { start, end, lanes } = selection;
       const inRange = rangeFigures(store, selection);
-      this.publish({ kind: "select", start, end, ...(lanes && { lanes }), inRange });
+      // Tables of nothing say less than those of the whole trace: a click selects the time in which a device was idle.
+      const isIdle = inRange.events?.length === 0;
+      this.publish({ kind: "select", start, end, ...(lanes && { lanes }), ...(!isIdle && { inRange }) });
     }
   }
 

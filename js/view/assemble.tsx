@@ -171,6 +171,8 @@ function revealSelectionOfPython(store: Store, actions: Actions): void {
 
 /** Details are open while something is selected or searched for: the tabs below have everything else. */
 function openForSelections(store: Store): void {
+  // The tabs follow a selected range.
+  store.tableOpen = false;
   const follow = () => {
     const panelOpen = store.selection !== null || store.moment !== null || store.searchText !== "";
     if (panelOpen !== store.panelOpen) store.setPanel({ panelOpen });

@@ -66,10 +66,13 @@ export function hasTabs({ link, pair }: Host): boolean {
   return HAS_PANELS && Boolean(link) && pair?.side === undefined;
 }
 
-/**
- * No higher than the lanes that are shown; lanes filtered or hidden for a while keep their room. What opens comes on
- * top of that, so that the lanes keep their height.
- */
+/** Lanes filtered or hidden for a while keep their room, and once there is a height, also lanes without events in a step. */
+function keepsRoom({ host, lanes, step, aligned }: Store, height: number): boolean {
+  if (host.get("lane_filter") || lanes.hidden.size > 0) return true;
+  return height > 0 && (step !== null || aligned !== null);
+}
+
+/** No higher than the lanes that are shown. What opens comes on top of that, so that the lanes keep their height. */
 export function fitHeight(root: HTMLElement, store: Store): void {
   const { host, signal } = store;
   const given = host.get("height");
@@ -78,13 +81,13 @@ export function fitHeight(root: HTMLElement, store: Store): void {
   const isAbove = HAS_PANELS && host.link;
   const most = isAbove ? Math.min(given, Math.max(innerHeight * part, leastHeight(host))) : given;
   const opened = new OpenedHeight(root, store);
-  let lanes = most;
+  let lanes = 0;
   const fit = () => {
     const height = host.get("height");
     // Whoever drags it to a height has that.
     if (height !== given) lanes = height;
-    else if (!host.get("lane_filter") && store.lanes.hidden.size === 0)
-      lanes = Math.min(most, neededHeight(root, store));
+    else if (!keepsRoom(store, lanes)) lanes = Math.min(most, neededHeight(root, store));
+    else lanes ||= most;
     const next = lanes + opened.beyond(lanes);
     root.style.marginBottom = `${roomBelow(root, next)}px`;
     root.style.height = `${next}px`;
@@ -141,7 +144,8 @@ class OpenedHeight {
     const details = root.querySelector<HTMLElement>(".details");
     if (!details) this.#details = 0;
     else if (root.clientWidth < NARROW_PX) this.#details = Math.max(this.#details, details.offsetHeight);
-    else if (store.selection !== null) {
+    // The tabs below a timeline would be pushed away, with the button or the row that has been clicked.
+    else if (store.selection !== null && !hasTabs(store.host)) {
       const bars = root.clientHeight - details.offsetHeight;
       const needed = Math.min(details.scrollHeight, MOST_DETAILS_PX) + bars - lanes;
       this.#details = Math.max(this.#details, needed);
@@ -226,11 +230,11 @@ export function bindSizes(root: HTMLElement, main: HTMLElement, find: FindPart, 
  */
 export function shrinkToLanes(pane: HTMLElement, splitter: HTMLElement, store: Store, most: number): void {
   const moved = new AbortController();
+  let part = 0;
   const shrink = () => {
-    // Lanes that are filtered out or hidden for now keep their room.
-    if (store.host.get("lane_filter") || store.lanes.hidden.size) return;
+    if (keepsRoom(store, part)) return;
     const root = pane.shadowRoot ?? pane;
-    const part = Math.min(most, neededHeight(root, store) / innerHeight);
+    part = Math.min(most, neededHeight(root, store) / innerHeight);
     pane.style.height = `calc(${100 * part}vh + ${paneHeight(root)}px)`;
   };
   shrink();

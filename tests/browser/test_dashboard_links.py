@@ -149,7 +149,7 @@ def test_a_flame_graph_covers_the_selected_range(exported_dashboard: OpenDashboa
         expect(first).to_have_accessible_name(re.compile(f"^All: {format_duration(total)}, 100 %"))
         expect(panel.locator(".more")).to_contain_text(f"{int(inside.sum()):,} events")
     # A click selects the frame's events of the range alone.
-    expect(shown.panels.get_by_role("status").first).not_to_be_empty()
+    expect(shown.panels.get_by_role("status").last).not_to_be_empty()
     first.focus()
     shown.page.keyboard.press("ArrowDown")
     shown.page.keyboard.press("Enter")
@@ -224,6 +224,11 @@ def test_ops_and_transfers_cover_the_selected_range(
     )
     shown.timeline.clear()
     expect(note).to_have_count(0)
+    # A click selects the idle time of a device: tables of nothing say less than those of the whole trace.
+    shown.timeline.host.evaluate(select, [-2000, -1000])
+    expect(shown.panels.get_by_text("A range is selected.")).to_contain_text("cover the whole trace")
+    expect(note).to_have_count(0)
+    assert statistics() == by_op
 
 
 def test_details_count_the_events_a_selection_leaves_out(
@@ -264,6 +269,7 @@ def test_tables_tell_nodes_of_deep_scopes_apart(exported_dashboard: OpenDashboar
     shown.timeline.host.evaluate(
         "(host) => host.tfvis.store.select({ start: -1, end: 1e6, lanes: null, step: null })"
     )
+    shown.timeline.details.get_by_role("button", name="Table").click()
     selected = shown.timeline.root.get_by_role("region", name="Selected range")
     selected.get_by_role("button", name="By name").click()
     for nodes in (shown.table("Ops", "By node"), selected.get_by_role("table", name="Time by name")):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 from pathlib import Path
 from xml.etree import ElementTree as ET
@@ -259,6 +260,42 @@ def test_opening_details_moves_no_lane(exported: OpenExported, tmp_path: Path) -
             expect(timeline.details).to_be_visible()
             after = labels.evaluate(PLACES)
             assert after == {name: before[name] for name in after}, width
+
+
+def test_the_table_of_a_range_fits_beside_the_details(exported: OpenExported, tmp_path: Path) -> None:
+    trace = real_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
+    start = int(trace.events["start_ns"].min())
+    page = trace.to_html(tmp_path / "page.html", selection=(start, start + 3_000_000))
+    timeline = exported(page).wait()
+    pane = timeline.root.get_by_role("region", name="Selected range")
+    for width in (848, 1016, 1280):
+        resize(timeline, width)
+        outer, details = pane.bounding_box(), timeline.details.bounding_box()
+        assert outer
+        assert details
+        head = pane.locator("header button").or_(pane.get_by_role("button", name="Copy: Selected range"))
+        boxes = sorted((box for each in head.all() if (box := each.bounding_box())), key=lambda box: box["x"])
+        assert len(boxes) >= 5
+        for left, right in itertools.pairwise(boxes):
+            # Borders of neighbours lie on each other.
+            assert left["x"] + left["width"] <= right["x"] + 1, width
+        last = pane.get_by_role("columnheader", name="Durations").bounding_box()
+        assert last
+        for box in (boxes[-1], last):
+            assert box["x"] + box["width"] <= outer["x"] + outer["width"] <= details["x"] + 1, width
+
+
+def test_other_details_begin_at_their_top(exported: OpenExported, tmp_path: Path) -> None:
+    trace = real_trace(DATA / "gpu_tf218_function.xplane.pb.xz")
+    timeline = exported(trace.to_html(tmp_path / "page.html")).wait()
+    timeline.page.set_viewport_size({"width": 1280, "height": 420})
+    select = "(host, events) => host.tfvis.store.select({ events })"
+    timeline.host.evaluate(select, list(range(40)))
+    expect(timeline.title).to_have_text("40 events selected")
+    assert timeline.details.evaluate("panel => { panel.scrollTop = 90; return panel.scrollTop }") == 90
+    timeline.host.evaluate(select, list(range(50)))
+    expect(timeline.title).to_have_text("50 events selected")
+    assert timeline.details.evaluate("panel => panel.scrollTop") == 0
 
 
 def test_labels_stay_beside_their_lanes(exported: OpenExported, tmp_path: Path) -> None:

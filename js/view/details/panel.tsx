@@ -45,6 +45,10 @@ export function DetailsPanel({ store, actions, before }: PanelProps) {
     // Below the lanes shorter details would give them room, and lanes at their end would move.
     panel.current?.style.setProperty("--least", `${panel.current.offsetHeight}px`);
   });
+  useLayoutEffect(
+    () => panel.current?.scrollTo(0, 0),
+    [store.host.get("selection"), store.moment, store.step, store.aligned, store.matches],
+  );
   if (!store.panelOpen)
     return store.host.pair?.side !== undefined || hasTabs(store.host) ? null : (
       <StepBars bars={stepBarsShown(store)} />

@@ -36,7 +36,14 @@ export function Headline({ store, actions }: { store: Store; actions: Actions })
         <button
           type="button"
           title={[first.title, first.advice, "Show the findings"].filter(Boolean).join("\n")}
-          onClick={() => actions.showOverview()}
+          onClick={({ currentTarget }) => {
+            const root = currentTarget.closest(".tfv")!;
+            actions.showOverview();
+            // In a narrow cell the details open below the lanes, maybe out of sight.
+            requestAnimationFrame(() =>
+              root.querySelector(".finding-list")?.scrollIntoView({ block: "nearest" }),
+            );
+          }}
         >
           Why? <span aria-hidden="true">›</span>
         </button>

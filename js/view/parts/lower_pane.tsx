@@ -52,17 +52,20 @@ export function LowerPane({ title, name, close, header, children }: LowerPanePro
   );
 }
 
-/** Scrolls to a pane. Returns a function that scrolls back unless the user has scrolled or pressed the lanes since. */
+/**
+ * Scrolls to a pane. Returns a function that scrolls back unless the user has scrolled since. Neither scrolls under a
+ * pointer: it would lose the lanes or the control that it is over.
+ */
 function scrollTo(pane: HTMLElement): () => void {
+  const root = pane.closest(".tfv")!;
+  const isPointedAt = () => root.matches(":hover");
   const before = new Map<Element, number>();
   for (let at: Node | null = pane; at; at = at instanceof ShadowRoot ? at.host : at.parentNode)
     if (at instanceof Element) before.set(at, at.scrollTop);
-  pane.scrollIntoView({ block: "nearest" });
+  if (!isPointedAt()) pane.scrollIntoView({ block: "nearest" });
   const after = [...before.keys()].map((at) => [at, at.scrollTop] as const);
-  // They would move under the pointer.
-  const stay = () => void after.splice(0);
-  pane.closest(".column")?.firstElementChild?.addEventListener("pointerdown", stay, { once: true });
   return () => {
+    if (isPointedAt()) return;
     // Without the pane there may be less to scroll.
     for (const [at, top] of after)
       if (at.scrollTop === Math.min(top, at.scrollHeight - at.clientHeight)) at.scrollTop = before.get(at)!;

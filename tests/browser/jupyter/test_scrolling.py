@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.conftest import WINDOW
@@ -15,6 +16,7 @@ TO_ITS_END = "element => { element.scrollTop = element.scrollHeight; return elem
 SELECT = "(host, selection) => host.tfvis.store.select(selection)"
 EVENTS = {"events": list(range(30))}
 MANY_LANES = str(DATA / "gpu_tf218_function.xplane.pb.xz")
+DISTRIBUTED = str(DATA / "gpu_tf221_dist.pb.xz")
 RANGE = {"start": 0, "end": 1e9, "lanes": None, "step": None}
 TOP = "element => element.getBoundingClientRect().top"
 # As JupyterLab's setting of that name does; other front ends have no room below the last cell.
@@ -63,7 +65,7 @@ def scroll_beside(book: Notebook, pane: Locator) -> None:
     book.page.mouse.wheel(0, 40)
 
 
-def test_click_that_closes_a_table_keeps_the_lanes(notebook: OpenNotebook) -> None:
+def test_a_table_that_opens_or_closes_keeps_the_lanes(notebook: OpenNotebook) -> None:
     book = notebook(["import tfvis_nb as tv", f"tv.show_timeline({str(TRACE)!r})"])
     book.run_all()
     book.page.set_viewport_size({"width": 1280, "height": 900})
@@ -79,20 +81,84 @@ def test_click_that_closes_a_table_keeps_the_lanes(notebook: OpenNotebook) -> No
         mouse.down()
         mouse.move(box["x"] + 300, box["y"] + 90, steps=3)
         mouse.up()
-        expect(table).to_be_in_viewport(ratio=0.9)
-        before = timeline.lanes.evaluate(TOP)
-        assert before < box["y"]
-        mouse.click(box["x"] + 50, before + 60)
+        expect(table).to_have_count(1)
+        assert timeline.lanes.evaluate(TOP) == box["y"], is_on
+        mouse.click(box["x"] + 50, box["y"] + 60)
         expect(table).to_have_count(0)
-        assert timeline.lanes.evaluate(TOP) == before, is_on
+        assert timeline.lanes.evaluate(TOP) == box["y"], is_on
+    # Without a pointer over the timeline the table comes into sight.
+    mouse.move(5, 5)
+    timeline.host.evaluate(SELECT, RANGE)
+    expect(table).to_be_in_viewport(ratio=0.9)
+    book.page.set_viewport_size(WINDOW)
+
+
+def test_choosing_a_step_keeps_the_height(notebook: OpenNotebook) -> None:
+    lanes = [f"lane {number}" for number in range(15)]
+    rows = {
+        "start_ns": [0] * 15 + [2000, 4000],
+        "duration_ns": [1000] * 17,
+        "name": ["a"] * 17,
+        "kind": ["op"] * 17,
+        "lane": [*lanes, "lane 0", "lane 0"],
+        "step": [0] * 15 + [1, 2],
+    }
+    trace = f"tv.Trace(events.build({rows!r}))"
+    book = notebook(["import tfvis_nb as tv; from tfvis_nb import events", f"tv.show_timeline({trace})"])
+    book.run_all()
+    timeline = book.timeline(1).wait()
+    before = timeline.root.bounding_box()
+    step = timeline.root.get_by_role("combobox", name="Step")
+    for index in (2, 1, 0):
+        step.select_option(index=index)
+        # The height follows in the next frame.
+        book.page.evaluate("() => new Promise((done) => requestAnimationFrame(() => setTimeout(done)))")
+        assert timeline.root.bounding_box() == before
+
+
+def test_rows_and_findings_of_a_dashboard_stay_when_they_are_clicked(notebook: OpenNotebook) -> None:
+    book = notebook(["import tfvis_nb as tv", f"tv.show_dashboard({DISTRIBUTED!r})"])
+    book.run_all()
+    book.page.set_viewport_size({"width": 1280, "height": 900})
+    shown = book.dashboard(1).wait()
+    row = shown.table("Transfers", "Slowest transfers").locator("tbody tr").nth(2)
+    row.scroll_into_view_if_needed()
+    before = row.evaluate(TOP)
+    shown.click(shown.table("Transfers", "Slowest transfers"), 2)
+    expect(shown.timeline.details).to_be_visible()
+    expect(row).to_have_attribute("aria-current", "true")
+    assert row.evaluate(TOP) == pytest.approx(before, abs=1)
+    shown.timeline.host.evaluate(SELECT, EVENTS)
+    expect(row).not_to_have_attribute("aria-current", "true")
+    show = shown.tab("Overview").get_by_role("button", name="Show: ").first
+    show.scroll_into_view_if_needed()
+    before = show.evaluate(TOP)
+    show.click()
+    expect(shown.timeline.title).not_to_have_text("30 events selected")
+    assert show.evaluate(TOP) == pytest.approx(before, abs=1)
+    book.page.set_viewport_size(WINDOW)
+
+
+def test_why_shows_the_first_finding(notebook: OpenNotebook) -> None:
+    book = notebook(["import tfvis_nb as tv", f"tv.show_timeline({MANY_LANES!r})"])
+    book.run_all()
+    for width in (1000, 1016):
+        book.page.set_viewport_size({"width": width, "height": 800})
+        timeline = book.timeline(1).wait()
+        timeline.root.evaluate("element => element.scrollIntoView()")
+        if timeline.details.count():
+            timeline.root.get_by_role("button", name="Details", exact=True).click()
+        timeline.root.get_by_role("button", name="Why?").click()
+        text = timeline.details.get_by_role("region", name="Findings").locator("p").first
+        expect(text).to_be_in_viewport(ratio=1)
     book.page.set_viewport_size(WINDOW)
 
 
 def test_details_that_need_height_move_no_lane(notebook: OpenNotebook) -> None:
-    book = notebook(["import tfvis_nb as tv", f"tv.show_dashboard({MANY_LANES!r})"])
+    book = notebook(["import tfvis_nb as tv", f"tv.show_timeline({MANY_LANES!r}, height=400)"])
     book.run_all()
     book.page.set_viewport_size({"width": 1280, "height": 900})
-    timeline = book.dashboard(1).wait().timeline
+    timeline = book.timeline(1).wait()
     timeline.lanes.scroll_into_view_if_needed()
     assert timeline.lanes.evaluate(TO_THE_END) > 0
     labels = timeline.root.get_by_role("group", name="Lanes")
