@@ -36,7 +36,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       {
         id: "zoom",
         keys: "W S",
-        label: "zoom in and out; hold Shift to go faster",
+        label: "zoom in and out; faster with Shift",
         hold: { KeyW: { zoom: 1, pan: 0 }, KeyS: { zoom: -1, pan: 0 } },
       },
       {
@@ -92,7 +92,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
     commands: [
       { id: "click", keys: "click", label: "an event; Ctrl adds another" },
       { id: "idle", keys: "click an idle device", label: "the gap and its cause" },
-      { id: "range", keys: "drag", label: "a range; its edges snap to events, Alt turns that off" },
+      { id: "range", keys: "drag", label: "a range; its edges snap to events, not with Alt" },
       { id: "event-zoom", keys: "double click", label: "zoom to an event, or to everything" },
       {
         id: "fit",
@@ -145,7 +145,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       {
         id: "graph-walk",
         keys: "← → ↑ ↓ in the graph",
-        label: "along its edges; Enter selects, + − change the hops, 0 fits it into the pane",
+        label: "along its edges; Enter selects, + − change the hops, 0 fits it",
       },
       {
         id: "code",

@@ -68,8 +68,7 @@ export function hasTabs({ link, pair }: Host): boolean {
 
 /** Lanes filtered or hidden for a while keep their room, and once there is a height, also lanes without events in a step. */
 function keepsRoom({ host, lanes, step, aligned }: Store, height: number): boolean {
-  if (host.get("lane_filter") || lanes.hidden.size > 0) return true;
-  return height > 0 && (step !== null || aligned !== null);
+  return Boolean(host.get("lane_filter") || lanes.hidden.size || (height && (step ?? aligned) !== null));
 }
 
 /** No higher than the lanes that are shown. What opens comes on top of that, so that the lanes keep their height. */

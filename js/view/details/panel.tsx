@@ -47,7 +47,7 @@ export function DetailsPanel({ store, actions, before }: PanelProps) {
   });
   useLayoutEffect(
     () => panel.current?.scrollTo(0, 0),
-    [store.host.get("selection"), store.moment, store.step, store.aligned, store.matches],
+    [store.host.get("selection"), store.moment, store.step, store.matches],
   );
   if (!store.panelOpen)
     return store.host.pair?.side !== undefined || hasTabs(store.host) ? null : (

@@ -35,7 +35,7 @@ export function Headline({ store, actions }: { store: Store; actions: Actions })
       {first && (
         <button
           type="button"
-          title={[first.title, first.advice, "Show the findings"].filter(Boolean).join("\n")}
+          title={`${first.title}\n${first.advice}`}
           onClick={({ currentTarget }) => {
             const root = currentTarget.closest(".tfv")!;
             actions.showOverview();

@@ -116,7 +116,7 @@ def test_choosing_a_step_keeps_the_height(notebook: OpenNotebook) -> None:
         assert timeline.root.bounding_box() == before
 
 
-def test_rows_and_findings_of_a_dashboard_stay_when_they_are_clicked(notebook: OpenNotebook) -> None:
+def test_clicked_rows_and_findings_of_tabs_stay_in_place(notebook: OpenNotebook) -> None:
     book = notebook(["import tfvis_nb as tv", f"tv.show_dashboard({DISTRIBUTED!r})"])
     book.run_all()
     book.page.set_viewport_size({"width": 1280, "height": 900})

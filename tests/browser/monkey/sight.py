@@ -24,6 +24,11 @@ const within = (host, at) => {
     while (at && at !== host) at = at.assignedSlot ?? at.parentElement ?? at.getRootNode().host;
     return at === host;
 };
+// A predicted timeline opens below the one that is walked, and has an axis and a focus of its own.
+const isOther = (host, at) => {
+    const [, ...others] = [...deep(host)].filter((e) => e.tfvis);
+    return others.some((other) => within(other, at));
+};
 """
 
 # The visible state, read from roles and labels, after the next frame if it `waits`.
@@ -57,6 +62,7 @@ NOW = f"""(host, waits) => new Promise((done) => {{
                 e.matches(':popover-open, [role=menu], [role=dialog], [role=listbox]') && isSeen(e)),
             focus: {{
                 inside: within(host, focus),
+                isOther: focus !== null && isOther(host, focus),
                 tag: focus?.localName ?? '',
                 role: focus?.getAttribute('role') ?? '',
                 name: focus ? (label(focus) || focus.textContent).slice(0, 60) : '',
@@ -89,7 +95,7 @@ UNDER = f"""(host, [x, y]) => {{
     {_DEEP}
     const at = under(x, y);
     // Views are in shadow roots; around them are the margins of the host.
-    if (!at || !within(host, at) || at.getRootNode() === document) return null;
+    if (!at || !within(host, at) || at.getRootNode() === document || isOther(host, at)) return null;
     const range = document.caretRangeFromPoint?.(x, y);
     const isText = getComputedStyle(at).userSelect !== 'none' &&
         [...at.childNodes].some((node) => node.nodeType === 3 && node.textContent.trim());

@@ -268,7 +268,7 @@ class Walker:
     def _takes_keys(self) -> bool:
         focus = self.now["focus"]
         is_field = focus["tag"] in TEXT_FIELDS or focus["role"] in ("slider", "spinbutton", "separator")
-        return bool(self.now["axis"]) and not self.now["popup"] and not is_field
+        return bool(self.now["axis"]) and not self.now["popup"] and not is_field and not focus["isOther"]
 
     def _holds(self, invariant: str, before: dict[str, Any], *parts: str) -> None:
         changed = [part for part in parts if self.now[part] != before[part]]
