@@ -10,7 +10,7 @@ import { ScopedText } from "./scoped_text";
 const LEAST_SHARE = 0.003;
 /** Smaller parts are a few pixels wide. */
 const LEAST_NAMED = 0.02;
-const PRECEDENCE = "If several activities happen at once, the one farthest to the left counts";
+const PRECEDENCE = "Of several activities at once, the leftmost counts";
 
 /** How long a step takes, and the parts of each task's step time. */
 export function StepCard({ card }: { card: OverviewCard }) {

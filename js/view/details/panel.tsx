@@ -163,10 +163,7 @@ export function MemoryDetails({ store, actions, track, time }: MemoryProps) {
         ))}
       </ul>
       {others > 0 && (
-        <p
-          class="unlinked"
-          title="Smaller buffers and those allocated before the recording, such as variables"
-        >
+        <p class="unlinked" title="Smaller buffers, and variables from before the recording">
           {formatBytes(others)} in other buffers
         </p>
       )}

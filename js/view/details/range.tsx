@@ -158,7 +158,7 @@ interface CounterTableProps {
 }
 
 const MOST_ROWS = 30;
-const MEAN = "Time-weighted mean: sum of value × its duration / time of the range with a value";
+const MEAN = "Time-weighted mean of the times with a value";
 
 export function CounterTable({ store, range, answer }: CounterTableProps) {
   const { start, end, lanes } = range;

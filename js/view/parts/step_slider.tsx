@@ -110,7 +110,7 @@ function Bar({ bar, number, isShown }: BarProps) {
 
 /** Legend of a bar's marks. */
 function legend(busyName: string | null): string {
-  const height = `Height: duration of the step; orange: ${SLOW_RATIO} × the median or more; cut: over ${MAX_BAR_RATIO} × the median`;
+  const height = `Height: duration; orange: ${SLOW_RATIO} × the median or more; cut: over ${MAX_BAR_RATIO} × the median`;
   if (busyName === null) return height;
   return `${height}\nBottom part: ${busyName} (kernels, copies, memsets, collectives); violet: ${SLOW_RATIO} × its median or more`;
 }
