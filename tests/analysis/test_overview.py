@@ -18,7 +18,7 @@ from tfvis_nb import Trace
 from tfvis_nb.analysis import device_idle, measurements, op_statistics, outside_steps, why_not
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.findings.finding import LEVELS
-from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
+from tfvis_nb.analysis.findings.idle_causes import ACROSS_TASKS, cause_names
 from tfvis_nb.analysis.findings.rule import capital
 from tfvis_nb.analysis.findings.table import OVERLAP
 from tfvis_nb.analysis.idle.launch_bound import launch_stretches
@@ -134,7 +134,7 @@ def test_one_label_has_one_value_wherever_it_stands(trace: Trace) -> None:
         if not device["cause"] or block["total"] > len(table):
             continue
         label = lane_label(device["task"], device["device"], "")
-        cause = capital(CAUSE_PHRASES[device["cause"]])
+        cause = capital(cause_names(trace)[device["cause"]])
         same = [row["of_steps"] for row in table if (row["device"], row["cause"]) == (label, cause)]
         assert device["cause_share"] in [pytest.approx(share) for share in same]
 
@@ -156,7 +156,7 @@ def test_a_stretch_waits_for_launches_as_long_as_the_gaps_in_it(trace: Trace) ->
 def test_causes_of_idle_time_have_the_same_names_everywhere(trace: Trace) -> None:
     header, _ = waiting(trace, np.arange(len(trace.events)))
     names = [name for name, _ in header.get("idle", [])]
-    assert names == ([] if trace.idle_gaps.empty else list(CAUSE_PHRASES.values()))
+    assert names == ([] if trace.idle_gaps.empty else list(cause_names(trace).values()))
     assert not set(names) & {name for name, _ in header.get("path", [])}
 
 
@@ -229,6 +229,12 @@ def test_waits_between_unknown_clocks_are_uncertain() -> None:
     idle = trace.findings[trace.findings["kind"] == "idle device"]
     assert len(idle)
     assert idle["how"].str.contains("clocks of the tasks may differ by an unknown amount").all()
+    assert idle["title"].str.contains("probably").all()
+    named = cause_names(trace)
+    assert {cause for cause in named if "probably" in named[cause]} == {*ACROSS_TASKS}
+    devices = [line for line in repr(trace.overview).splitlines() if "GPU:0 busy" in line]
+    assert devices
+    assert all("probably" in line for line in devices)
     uncertain, evidence, *rest = trace.overview["certainty"]
     assert "clocks of the tasks may differ by an unknown amount" in uncertain
     assert evidence in [str(note) for note in trace.notes if id_of(note) == "clocks_kept"]

@@ -16,7 +16,7 @@ from tests.real_traces import DATA, SAMPLES, real_trace
 from tests.real_traces import each as each_of
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.events.lane_order import order_lanes
-from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
+from tfvis_nb.analysis.findings.idle_causes import cause_names
 from tfvis_nb.analysis.findings.rule import capital
 from tfvis_nb.core.palette import COLOURS
 from tfvis_nb.display.tabs import COMPARISON, TABS, parts, tab, why_none
@@ -73,7 +73,7 @@ def test_a_cause_selects_what_ends_its_gaps(file: str) -> None:
     for cause, device, zoom in zip(
         column(causes, "cause"), column(causes, "device"), causes["zoom"], strict=True
     ):
-        of = [capital(CAUSE_PHRASES[str(each)]) == cause for each in gaps["cause"]]
+        of = [capital(cause_names(trace)[str(each)]) == cause for each in gaps["cause"]]
         of = np.array(of) & (named(gaps)["device"] == device).to_numpy()
         longest = gaps[of].nlargest(1, "duration_ns").iloc[0]
         assert zoom["end"] - zoom["start"] == longest["duration_ns"]

@@ -14,7 +14,7 @@ from tests.wire_reader import optional, read_container, signed
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.critical_path.backtrack import WAITS
 from tfvis_nb.analysis.events.lane_order import order_lanes
-from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
+from tfvis_nb.analysis.findings.idle_causes import cause_names
 from tfvis_nb.analysis.subset import keep_waits, subset
 from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.wire.details import details
@@ -63,7 +63,7 @@ def test_everything_arrives(name: str) -> None:
     assert [kinds[row[3]].replace(" ", "_") for row in got] == path["category"].tolist()
 
     gaps = trace.idle_gaps
-    named = {name: cause for cause, name in CAUSE_PHRASES.items()}
+    named = {name: cause for cause, name in cause_names(trace).items()}
     causes = [named[name] for name, _ in header["idle"]]
     got = pieces(header, columns, "idle", trace)
     places = [tuple(header["idle_places"][place]) for place in columns["idle_place"]]

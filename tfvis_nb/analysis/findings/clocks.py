@@ -6,14 +6,14 @@ from tfvis_nb.core.clock_bounds import uncertainty
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.trace import Trace
 
-_MATTERS = 0.1
-"""Digits of a figure."""
+MATTERS = 0.1
+"""The fraction of a figure from which the uncertainty of clocks matters."""
 
 
 def uncertain_clocks(trace: Trace, figure_ns: float) -> float | str | None:
     """Return by how many ns clocks may be wrong, if that matters for a figure; "unknown" without a bound."""
     known = uncertainty(trace.clock_bounds)
-    if known < _MATTERS * figure_ns or not known:
+    if known < MATTERS * figure_ns or not known:
         return None
     return "unknown" if isinf(known) else known
 

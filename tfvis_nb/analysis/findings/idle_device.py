@@ -7,7 +7,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.findings.clocks import clocks_sentence, uncertain_clocks
 from tfvis_nb.analysis.findings.finding import Finding
-from tfvis_nb.analysis.findings.idle_causes import waits_for, while_idle
+from tfvis_nb.analysis.findings.idle_causes import ACROSS_TASKS, waits_for, while_idle
 from tfvis_nb.analysis.findings.launch_bound import device_name, tracing_figures, tracing_sentence, waits
 from tfvis_nb.analysis.findings.program import faster_input, fewer_launches, less_host_work, recorded
 from tfvis_nb.analysis.findings.rule import Figures, Measurement, Rule, Texts, Threshold, per_step, step_time
@@ -22,10 +22,9 @@ from tfvis_nb.texts import id_of
 IDLE_SHARE = Threshold(0.5, "share of step time in which a device is idle, 1 - `busy_share`")
 
 _TASKS = ("late task", "communication")
-_ACROSS_TASKS = ("recv wait", "recv transfer", "dependency on another device")
 _EXPLAINED_BY = {
     "input": ("input",),
-    **dict.fromkeys(_ACROSS_TASKS, _TASKS),
+    **dict.fromkeys(ACROSS_TASKS, _TASKS),
     "copy": ("copies",),
 }
 """Kinds of findings that explain a cause: if there is one, the idle device is only an observation."""
@@ -81,7 +80,7 @@ def _finding(trace: Trace, rows: pd.DataFrame) -> Finding:
             float(row["launch_wait_ns"]) / int(row["step_ns"]),
         ),
         "clocks_ns": uncertain_clocks(trace, float(row["cause_ns"]) / int(row["steps"]))
-        if cause in _ACROSS_TASKS
+        if cause in ACROSS_TASKS
         else None,
         **recorded(trace),
     }
@@ -115,12 +114,13 @@ def _host_work(trace: Trace, gaps: pd.DataFrame) -> dict[str, Any] | None:
 def _word(_key: str, figures: Figures) -> Texts:
     name, cause = device_name(figures["task"], figures["device"]), figures["cause"]
     # The share of this cause alone.
-    while_waiting = while_idle(cause)
-    title = f"{name} {waits_for(cause, 1)}"
+    doubtful = figures["clocks_ns"] is not None
+    while_waiting = while_idle(cause, doubtful)
+    title = f"{name} {waits_for(cause, 1, doubtful)}"
     busy, share = step_time(figures, "busy_share"), format_percent(figures["share"])
     text = f"{name} is busy {busy} and idle {share} {while_waiting}."
     if figures["devices"] > 1:
-        title = f"{figures['devices']:,} devices {waits_for(cause, figures['devices'])}"
+        title = f"{figures['devices']:,} devices {waits_for(cause, figures['devices'], doubtful)}"
         most = step_time(figures, "most_busy_share")
         text = (
             f"{figures['devices']:,} devices are busy at most {most}; {name}, the least busy, is idle {share}"

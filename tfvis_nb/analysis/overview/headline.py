@@ -8,7 +8,7 @@ import pandas as pd
 from tfvis_nb.analysis.findings.autotuning import RULE as TUNING
 from tfvis_nb.analysis.findings.finding import PROBLEM
 from tfvis_nb.analysis.findings.findings import findings
-from tfvis_nb.analysis.findings.idle_causes import while_idle
+from tfvis_nb.analysis.findings.idle_causes import is_doubtful, while_idle
 from tfvis_nb.analysis.findings.out_of_memory import RULE as OUT_OF_MEMORY
 from tfvis_nb.analysis.findings.out_of_memory import ended
 from tfvis_nb.analysis.findings.rules import RULES
@@ -79,6 +79,7 @@ def _of_devices(trace: Trace, table: pd.DataFrame, problem: str) -> Text:
     devices = pd.MultiIndex.from_frame(table[["task", "device"]])
     causes = idle_by_cause(trace).reindex(devices, fill_value=0).sum()
     cause, share = str(causes.idxmax()), int(causes.max()) / total
+    doubtful = is_doubtful(trace, cause, int(causes.max()) / max(int(table["steps"].sum()), 1))
     spread = _spread(table["busy_share"])
     words = whole_figures(is_undivided(trace))
     if problem:
@@ -90,7 +91,7 @@ def _of_devices(trace: Trace, table: pd.DataFrame, problem: str) -> Text:
         devices=noun,
         busy=spread,
         share=format_percent(share),
-        cause=while_idle(cause),
+        cause=while_idle(cause, doubtful),
         **words,
     )
 

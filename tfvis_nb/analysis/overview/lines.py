@@ -4,7 +4,8 @@ import html
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tfvis_nb.analysis.findings.idle_causes import while_idle
+from tfvis_nb.analysis.findings.clocks import MATTERS
+from tfvis_nb.analysis.findings.idle_causes import ACROSS_TASKS, while_idle
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
 from tfvis_nb.analysis.steps.slow_steps import times_median
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent
@@ -111,7 +112,8 @@ def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
         if device["loop_busy_share"] is not None:
             value += f", {format_percent(device['loop_busy_share'])} of the loop"
         if device["cause"]:
-            value += f", idle {format_percent(device['cause_share'])} {while_idle(device['cause'])}"
+            cause = while_idle(device["cause"], _is_doubtful(facts, device))
+            value += f", idle {format_percent(device['cause_share'])} {cause}"
         name = lane_label(device["task"], device["device"], "")
         # Devices of different runs may share a label, because labels leave out the job localhost.
         job = device["task"].partition("job:")[2].partition("/")[0] if names.count(name) > 1 else ""
@@ -129,6 +131,14 @@ def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
             Line(f"{len(rest)} more devices busy", (value,), "The busiest of the devices not listed.")
         )
     return lines
+
+
+def _is_doubtful(facts: Mapping[str, Any], device: Mapping[str, Any]) -> bool:
+    """Return whether clocks are known too little for the main cause of a device's idle time."""
+    if device["cause"] not in ACROSS_TASKS or facts["clocks"] is None:
+        return False
+    within, idle_ns = facts["clocks"]["within_ns"], device["cause_share"] * facts["steps"]["median_ns"]
+    return within is None or within >= MATTERS * idle_ns
 
 
 def parts_term(facts: Mapping[str, Any]) -> str:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
+from tfvis_nb.analysis.findings.idle_causes import cause_names
 from tfvis_nb.analysis.findings.rule import capital
 from tfvis_nb.analysis.idle import idle_gaps, launch_bound
 from tfvis_nb.analysis.steps.other_steps import other_steps
@@ -54,9 +54,9 @@ def _causes(trace: Trace) -> dict[str, Any]:
     sums = sums.assign(whole=whole).sort_values("whole", ascending=False, kind="stable")
     steps = of_steps.utilization.groupby(where, observed=True)["step_ns"].sum().rename("step_ns")
     sums = sums.join(steps, on=where)
-    causes = [str(cause) for cause in sums["cause"]]
+    causes, names = [str(cause) for cause in sums["cause"]], cause_names(trace)
     rows = named(sums).assign(
-        cause=[capital(CAUSE_PHRASES[cause]) for cause in causes],
+        cause=[capital(names[cause]) for cause in causes],
         duration_ns=sums["sum"],
         share=sums["sum"] / sums["whole"],
         of_steps=sums["sum"] / sums["step_ns"].clip(lower=1),
@@ -113,13 +113,13 @@ def _longest(trace: Trace) -> dict[str, Any]:
     zoom: list[dict[str, Any] | None] = []
     rows = named(order).assign(name="", share=order["duration_ns"] / order["gap_ns"])
     if not why_not(gaps):
-        targets = ZoomTargets(trace)
+        targets, causes = ZoomTargets(trace), cause_names(trace)
         zoom = targets.of_devices(order["task"], order["device"], starts, starts + order["gap_ns"].to_numpy())
         event = order["cause_event"].to_numpy()
         names = trace.events["name"].take(event.clip(0)).astype(str).to_numpy()
         rows = rows.assign(
             start_ns=starts - targets.origin,
-            cause=[capital(CAUSE_PHRASES[str(cause)]) for cause in order["cause"]],
+            cause=[capital(causes[str(cause)]) for cause in order["cause"]],
             name=pd.Series(names, index=rows.index).where(event >= 0, ""),
         )
     return table(

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.critical_path.backtrack import WAITS
 from tfvis_nb.analysis.critical_path.critical_path import FIGURES as PATHS
-from tfvis_nb.analysis.findings.idle_causes import CAUSE_PHRASES
+from tfvis_nb.analysis.findings.idle_causes import cause_names
 from tfvis_nb.analysis.idle.idle_gaps import CAUSES
 from tfvis_nb.analysis.idle.idle_gaps import FIGURES as GAPS
 from tfvis_nb.core.format import without_unit
@@ -46,7 +46,8 @@ def waiting(trace: Trace, rows: np.ndarray) -> tuple[dict[str, Any], dict[str, W
         gaps, device = gaps.take(order), device[order]
         first = gaps.drop_duplicates(["task", "device"])
         header["idle_places"] = first[["task", "device"]].astype(str).to_numpy().tolist()
-        header["idle"] = [[CAUSE_PHRASES[cause], without_unit(GAPS[cause])] for cause in CAUSES]
+        causes = cause_names(trace)
+        header["idle"] = [[causes[cause], without_unit(GAPS[cause])] for cause in CAUSES]
         columns |= _pieces(
             "idle", gaps.rename(columns={"cause_event": "event"}), row, origin_ns(trace.events)
         )
