@@ -161,7 +161,7 @@ def test_several_recordings_count_together() -> None:
         list(range(10, 17)),
         list(range(18, 29)),
     ]
-    assert (side.step_count, side.trace.events["start_ns"].is_monotonic_increasing) == (29, True)
+    assert (side.unit_count, side.trace.events["start_ns"].is_monotonic_increasing) == (29, True)
     other = training(4, steps=10)
     table = compare(iter(parts), [other])
     assert table.attrs["steps"] == (29, 10)
@@ -175,7 +175,7 @@ def test_several_recordings_count_together() -> None:
     assert table.attrs["loop_time"] == difference(*loops)
     assert compare_activities(parts, other).attrs | {"steps": (29, 10)} == table.attrs
     empty = Trace(events.build({}, rows=0))
-    assert compared_steps([empty, parts[0]]).step_count == 9
+    assert compared_steps([empty, parts[0]]).unit_count == 9
     for nothing, error, key in (([], ValueError, "no_traces_to_compare"), ([7], TypeError, "no_trace")):
         strange: Any = nothing
         with raises_id(error, key):

@@ -8,19 +8,22 @@ import subprocess
 import sys
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.run_history.runs import run_of
+from tests.run_history.runs import run_of, times
+from tfvis_nb.analysis.steps.compared_unit import EagerLoop
 from tfvis_nb.run_history import files
 from tfvis_nb.run_history.files import keep, read_all
-from tfvis_nb.run_history.summary import MOST_STEPS, from_line, to_line
+from tfvis_nb.run_history.summary import MOST_STEPS, KindTimes, from_line, to_line
 
 MANY = """
 import sys
 from pathlib import Path
+from typing import Any
 from tests.run_history.runs import run_of
 from tfvis_nb.run_history.files import keep
 for number in range(20):
@@ -108,23 +111,35 @@ def test_foreign_files_are_moved_aside(folder: Path, tmp_path: Path, kind: str) 
         assert (tmp_path / "mine").read_text() == "mine"
 
 
+KIND = asdict(times([5]))
+
+
 @pytest.mark.parametrize(
     "changes",
     [
         {"time_ns": "1"},
         {"time_ns": -1},
-        {"steps": True},
-        {"step_ns": []},
-        {"median_ns": None},
-        {"step_ns": [1.5]},
-        {"step_ns": [1] * (MOST_STEPS + 1)},
+        {"kinds": None},
+        {"kinds": [1]},
+        {"kinds": {"": [1]}},
+        {"kinds": {"x" * 5000: KIND}},
+        {"kinds": {str(number): KIND for number in range(9)}},
+        {"kinds": {"": KIND | {"steps": True}}},
+        {"kinds": {"": KIND | {"step_ns": []}}},
+        {"kinds": {"": KIND | {"median_ns": None}}},
+        {"kinds": {"": KIND | {"step_ns": [1.5]}}},
+        {"kinds": {"": KIND | {"step_ns": [1] * (MOST_STEPS + 1)}}},
+        {"loop": {}},
+        {"loop": [5, "ops"]},
+        {"loop": [5, "ops", [1.5]]},
+        {"loop": [5, None, [1]]},
         {"kernels": 1 << 70},
         {"busy_share": float("nan")},
         {"busy_share": 2},
         {"title": "x" * 5000},
         {"notebook": None},
     ],
-    ids=str,
+    ids=lambda changes: str(changes)[:40],
 )
 def test_a_value_that_cannot_be_ours_is_none(changes: dict[str, object]) -> None:
     line = json.dumps(asdict(run_of()) | changes)
@@ -135,11 +150,30 @@ def test_lines_of_later_versions_are_read() -> None:
     assert from_line(json.dumps(asdict(run_of()) | {"new": [1]})) == run_of()
 
 
-def test_lines_without_a_median_have_that_of_their_steps() -> None:
+def test_a_run_without_steps_is_read_again() -> None:
+    loop = EagerLoop(40, "ops", [7, 8, 9])
+    for run in (run_of(kinds={}, loop=loop), run_of(kinds={"train": times([5, 6], [7]), "test": times([1])})):
+        assert from_line(to_line(run)) == run
+
+
+def test_lines_of_earlier_versions_are_read() -> None:
+    """They have the times of one kind, and a recording without steps is one step in them."""
     line = asdict(run_of())
-    del line["median_ns"]
-    assert from_line(json.dumps(line)) == run_of()
-    assert from_line(json.dumps(line | {"step_ns": []})) is None
+    for name in ("kinds", "loop", "whole_ns"):
+        del line[name]
+    line |= {"steps": 4, "step_ns": [7, 9, 8], "first_ns": 50, "loop_ns": [10, 11], "median_ns": 8}
+    line |= {"kernels": 7, "ops": 30}
+    for earlier in (line, {name: value for name, value in line.items() if name != "median_ns"}):
+        read = from_line(json.dumps(earlier))
+        assert read is not None
+        assert read.whole_ns is None
+        assert read.kinds == {"": KindTimes(4, 24, 8, 50, [7, 9, 8], [10, 11], 7, 30)}
+    one = from_line(json.dumps(line | {"steps": 1, "step_ns": [70]}))
+    assert one is not None
+    assert (one.kinds, one.whole_ns) == ({}, 70)
+    strange: list[dict[str, Any]] = [{"step_ns": []}, {"steps": None}, {"step_ns": ["7"]}]
+    for damaged in strange:
+        assert from_line(json.dumps(line | damaged)) is None
 
 
 def test_runs_of_a_cell_and_all_files_are_bounded(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,23 +13,29 @@ from bokeh.models.renderers import GlyphRenderer
 from IPython.core.interactiveshell import InteractiveShell
 
 import tfvis_nb as tv
-from tests.run_history.runs import run_of
+from tests.analysis.test_compared_runs import eager, labelled
+from tests.analysis.test_compared_runs import run as marked
+from tests.run_history.runs import run_of, times
 from tests.support.drawn_charts import drawn_sources
 from tests.support.texts import raises_id
 from tfvis_nb import events
-from tfvis_nb.analysis import why_not
+from tfvis_nb.analysis import compare, why_not
 from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.analysis.steps.difference import difference, run_spread, typical
+from tfvis_nb.analysis.steps.difference_text import amount_text, bounds_text
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.display.charts import CannotSayError
+from tfvis_nb.display.shaping.side import compared as side
+from tfvis_nb.display.tabs import comparison
 from tfvis_nb.run_history import history
 from tfvis_nb.run_history.files import VARIABLE, keep
 from tfvis_nb.run_history.history import remember
 from tfvis_nb.run_history.sentence import sentence
-from tfvis_nb.run_history.summary import MOST_STEPS, Cell, summary_of
+from tfvis_nb.run_history.summary import MOST_STEPS, Cell, Summary, summary_of
 from tfvis_nb.texts import Text
 
 CELL = Cell("n.ipynb", "a", "c0de", "")
+WHOLES = "comparison_of_wholes"
 
 
 @pytest.fixture(autouse=True)
@@ -53,8 +61,9 @@ def steps(*durations: int, kernels: int = 2) -> tv.Trace:
 def test_a_summary_excludes_the_first_step() -> None:
     found = summary_of(steps(90_000, 1000, 1100, 1050), CELL)
     assert found is not None
-    assert (found.steps, found.step_ns, found.first_ns) == (4, [1000, 1100, 1050], 90_000)
-    assert (found.kernels, found.ops, found.title) == (2, 1, "steps")
+    assert found.main is not None
+    assert (found.main.steps, found.main.step_ns, found.main.first_ns) == (4, [1000, 1100, 1050], 90_000)
+    assert (found.main.kernels, found.main.ops, found.title) == (2, 1, "steps")
     assert found.busy_share == pytest.approx((100 + 110 + 105) / 3150)
     assert (found.peak_bytes, found.tfvis_nb) == (None, tv.__version__)
 
@@ -63,16 +72,17 @@ def test_a_summary_of_many_steps_has_the_last_ones() -> None:
     durations = [1000 + number for number in range(MOST_STEPS + 9)]
     found = summary_of(steps(*durations, kernels=0), CELL)
     assert found is not None
-    assert (found.steps, found.step_ns) == (MOST_STEPS + 9, durations[9:])
-    assert found.median_ns == durations[(MOST_STEPS + 8) // 2]
-    assert found.kernels is None
+    assert found.main is not None
+    assert (found.main.steps, found.main.step_ns) == (MOST_STEPS + 9, durations[9:])
+    assert found.main.median_ns == durations[(MOST_STEPS + 8) // 2]
+    assert found.main.kernels is None
 
 
 def test_without_steps_the_whole_run_counts() -> None:
     columns = {"start_ns": [5, 40], "duration_ns": [10, 20], "kind": ["op"] * 2, "step": [-1, -1]}
     found = summary_of(tv.Trace(events.build(columns)), CELL)
     assert found is not None
-    assert (found.steps, found.step_ns, found.ops) == (0, [55], 2)
+    assert (found.kinds, found.loop, found.whole_ns, found.ops) == ({}, None, 55, 2)
     assert summary_of(tv.Trace(events.build({}, rows=0)), CELL) is None
 
 
@@ -82,40 +92,59 @@ SLOW, FAST = [100, 101, 99, 100, 102, 98], [90, 91, 89, 90, 92, 88]
 @pytest.mark.parametrize(
     ("before", "now", "key"),
     [
-        (SLOW, FAST, "run_change"),
-        (FAST, SLOW, "run_change"),
-        (SLOW, SLOW[::-1], "run_change_not_shown"),
-        (SLOW, [50], "run_change_of_few_steps"),
-        ([100], [100], "run_change_of_few_steps"),
+        (SLOW, FAST, "run_differs"),
+        (FAST, SLOW, "run_differs"),
+        (SLOW, SLOW[::-1], "run_alike"),
+        (SLOW, [50], "run_few"),
+        ([100], [100], "run_few"),
     ],
 )
 def test_the_change_is_said_with_its_interval(before: list[int], now: list[int], key: str) -> None:
-    said = sentence([run_of(step_ns=before)], run_of(step_ns=now), can_compare=False).figures
+    said = line([run_of(step_ns=before)], run_of(step_ns=now))
     assert said["change"].id == key
-    ratio, low, high, shown = difference(np.array(before), np.array(now))[:4]
-    assert shown is (key == "run_change")
-    if shown:
-        direction = "slower" if ratio > 1 else "faster"
-        bounds = [f"{100 * one:.1f} %" for one in sorted((abs(low - 1), abs(high - 1)))]
-        figures = said["change"].figures
-        assert figures["interval"] == " to ".join(bounds)
-        assert f"{100 * abs(ratio - 1):.1f} % {direction}" in figures["change"]
-        assert figures["usual"].id == "run_by_chance"
+    found = difference(np.array(before), np.array(now))
+    assert found.shown is (key == "run_differs")
+    figures = said["change"].figures
+    assert figures["change"] == amount_text(found.ratio)
+    assert (figures["a"], figures["b"]) == (format_duration(found.a), format_duration(found.b))
+    if key != "run_few":
+        assert figures["interval"] == bounds_text(found.ratio, found.low, found.high, shown=found.shown)
+    usual = Text("run_sentence", sentence=Text("comparison_runs_also_differ")) if found.shown else ""
+    assert said["usual"] == usual
+
+
+def line(runs: list[Summary], now: Summary) -> dict[str, Any]:
+    """Return the figures of the line about a run and earlier ones."""
+    text = sentence(runs, now, can_compare=False)
+    assert text is not None
+    return text.figures
 
 
 def test_line_of_a_change_has_the_spread_of_equal_runs() -> None:
     same = [run_of(step_ns=[time + more for time in SLOW]) for more in (0, 1, 2)]
     compared, now = run_of(step_ns=[9 * time for time in SLOW]), run_of(step_ns=FAST, code="new")
-    usual = sentence([*same, compared], now, can_compare=False).figures["change"].figures["usual"]
-    spread = run_spread([[typical(np.array(run.step_ns)) for run in same]])
+    spread = run_spread([[typical(np.array([time + more for time in SLOW])) for more in (0, 1, 2)]])
     assert spread is not None
-    assert (usual.id, usual.figures) == (
-        "run_usual",
-        {"limit": format_percent(spread.ratio - 1), "runs": 3},
-    )
+    limits = {"limit": format_percent(spread.ratio - 1), "runs": 3}
+    assert line([*same, compared], now)["usual"].figures["sentence"] == Text("comparison_spread", **limits)
     other = [*same[:2], run_of(step_ns=SLOW, code="older")]
-    usual = sentence([*other, compared], now, can_compare=False).figures["change"].figures["usual"]
-    assert usual.id == "run_by_chance"
+    assert line([*other, compared], now)["usual"].figures["sentence"] == Text("comparison_runs_also_differ")
+
+
+@pytest.mark.parametrize("now", [FAST, SLOW, [50]])
+def test_equal_code_is_stated_and_not_judged(now: list[int]) -> None:
+    before = run_of(step_ns=SLOW)
+    for code, since in (("c0de", "run_same_code"), ("other", "run_compared")):
+        change = line([before], run_of(step_ns=now, code=code))["change"]
+        assert change.figures["since"] == Text(since)
+    traces = [steps(*SLOW, kernels=0), steps(*[time // 2 for time in SLOW], kernels=0)]
+    for trace in [steps(*[time + more for time in SLOW], kernels=0) for more in range(3)] + traces:
+        remember(trace, CELL)
+    first, *rest = comparison_headline(traces[0], traces[1])
+    assert first.id == "comparison_recordings_differ"
+    assert [text.id for text in rest[-2:]] == ["comparison_same_code", "comparison_spread"]
+    assert not compare(traces[0], traces[1]).attrs["step_time"].code_differs
+    assert tv.history().table["same_code"].tolist()[1:] == [True] * 4
 
 
 @pytest.mark.parametrize(
@@ -123,9 +152,9 @@ def test_line_of_a_change_has_the_spread_of_equal_runs() -> None:
     [([100, 10**6], [300, 10**7]), (sorted(SLOW), [time * 7**at for at, time in enumerate(SLOW)])],
 )
 def test_no_change_has_an_endless_interval(before: list[int], now: list[int], folder: Path) -> None:
-    said = str(sentence([run_of(step_ns=before)], run_of(step_ns=now), can_compare=False))
-    for number, times in enumerate((before, now)):
-        keep(folder, run_of(step_ns=times, time_ns=number))
+    said = str(line([run_of(step_ns=before)], run_of(step_ns=now)))
+    for number, took in enumerate((before, now)):
+        keep(folder, run_of(step_ns=took, time_ns=number))
     shown = repr(tv.history())
     for text in (said, shown):
         assert not any(strange in text for strange in ("\u2212100 %", "+-", "nan", "inf"))
@@ -133,18 +162,19 @@ def test_no_change_has_an_endless_interval(before: list[int], now: list[int], fo
 
 def test_line_of_a_change_between_steps_is_about_loops() -> None:
     before, now = (run_of(step_ns=SLOW, loop_ns=[time * by for time in SLOW]) for by in (9, 2))
-    said = sentence([before], now, can_compare=False).figures["change"].figures
-    assert (said["what"], said["usual"].id) == (Text("comparison_loops"), "run_by_chance")
-    found = difference(np.array(before.loop_ns), np.array(now.loop_ns))
-    assert said["change"] == f"{100 * (1 - found.ratio):.1f} % faster than"
-    alike = sentence([before], run_of(step_ns=FAST, loop_ns=before.loop_ns), can_compare=False)
-    assert alike.figures["change"].figures["what"] == Text("comparison_steps")
+    said = line([before], now)["change"].figures
+    assert said["what"] == Text("comparison_loops")
+    found = difference(np.array(SLOW) * 9, np.array(SLOW) * 2)
+    assert said["change"] == amount_text(found.ratio)
+    alike = line([before], run_of(step_ns=FAST, loop_ns=[time * 9 for time in SLOW]))
+    assert alike["change"].figures["what"] == Text("comparison_steps")
 
 
 def test_a_summary_has_the_loops_without_a_first_one() -> None:
     found = summary_of(steps(90_000, 1000, 1100, 1050), CELL)
     assert found is not None
-    assert found.loop_ns == [10**6, 10**6]
+    assert found.main is not None
+    assert found.main.loop_ns == [10**6, 10**6]
 
 
 def test_comparisons_know_the_spread_of_earlier_runs() -> None:
@@ -172,20 +202,37 @@ def test_runs_with_other_ops_in_a_step_are_other_code() -> None:
 
 
 def test_events_that_were_added_or_are_gone_are_counted() -> None:
-    fewer = sentence([run_of()], run_of(kernels=4, ops=1), can_compare=True).figures
+    def with_events(kernels: int | None = 7, ops: int = 30) -> Summary:
+        return run_of(kinds={"": times([10_000, 10_100, 10_050], kernels=kernels, ops=ops)})
+
+    text = sentence([run_of()], with_events(kernels=4, ops=1), can_compare=True)
+    assert text is not None
+    fewer = text.figures
     assert (fewer["events"].id, fewer["events"].figures["more"]) == ("run_kernels", 3)
     assert fewer["events"].figures["direction"] == "fewer"
     assert fewer["compare"].id == "run_compare"
-    more = sentence([run_of(kernels=None)], run_of(kernels=5, ops=31), can_compare=False).figures
+    more = line([with_events(kernels=None)], with_events(kernels=5, ops=31))
     assert (more["events"].id, more["events"].figures) == (
         "run_ops",
-        {"more": 1, "direction": "more", "per": " per step"},
+        {"more": 1, "direction": "more", "of": Text("run_a_step")},
     )
-    assert (sentence([run_of()], run_of(), can_compare=False).figures["events"], more["compare"]) == ("", "")
+    assert (line([run_of()], run_of())["events"], more["compare"]) == ("", "")
+    whole, more_ops = run_of(kinds={}, ops=30), run_of(kinds={}, ops=31)
+    assert line([whole], more_ops)["events"].figures["of"] == Text("run_recording")
+    assert line([whole], with_events(ops=31))["events"] == ""
+
+
+def test_ops_are_counted_in_steps_of_one_kind() -> None:
+    """Evaluation takes most of the second run, but training steps are compared."""
+    train, test = times([900, 910, 905], ops=50), times([100, 110, 105], ops=3)
+    before = run_of(kinds={"train": train, "test": test})
+    now = run_of(kinds={"train": train, "test": times([900, 950, 990, 980], ops=4)})
+    assert line([before], now)["events"] == ""
 
 
 def test_a_run_that_took_no_time_has_no_change() -> None:
-    assert sentence([run_of(step_ns=[0])], run_of(), can_compare=False).figures["change"] == ""
+    assert sentence([run_of(step_ns=[0])], run_of(), can_compare=False) is None
+    assert sentence([run_of(kinds={}, whole_ns=None)], run_of(), can_compare=False) is None
 
 
 def test_the_last_run_that_was_recorded_alike_is_compared_with() -> None:
@@ -204,10 +251,11 @@ def test_the_table_has_each_run_and_its_change(folder: Path) -> None:
     assert isinstance(kept, tv.History)
     table = kept.table
     assert table["cell"].tolist() == ["a", "b", "a"]
-    assert table["step_ns"].tolist() == [run.median_ns for run in runs]
+    assert table["step_ns"].tolist() == [run.main.median_ns for run in runs if run.main]
     expected = difference(np.array(SLOW), np.array(FAST))
     assert table[["ratio", "ratio_low", "ratio_high"]].to_numpy()[2].tolist() == list(expected[:3])
     assert table["ratio"].isna().tolist() == [True, True, False]
+    assert (table["compared"].tolist(), table["same_code"][2]) == (["", "", "steps"], True)
     assert len(tv.history("b")) == 1
     html = kept._repr_html_()
     assert html is not None
@@ -231,25 +279,19 @@ def test_the_table_has_the_spread_between_runs(folder: Path) -> None:
     variance = sum(((one - one.mean()) ** 2).sum() for one in logs) / 3
     assert table["spread_ratio"].isna().tolist() == [True] * 4 + [False] * 3 + [True]
     assert table["spread_ratio"][6] == pytest.approx(np.exp(3.182 * np.sqrt(2 * variance)), rel=0.01)
-    said = sentence(runs[:-1], runs[-1], can_compare=False).figures["change"]
-    assert format_percent(table["spread_ratio"][6] - 1) in said
+    assert format_percent(table["spread_ratio"][6] - 1) in line(runs[:-1], runs[-1])["usual"]
     # A single run of the second code shows nothing.
     assert table["spread_runs"].fillna(0).tolist() == [0, 0, 0, 0, 3, 3, 5, 0]
 
 
-@pytest.mark.parametrize(
-    ("durations", "what"),
-    [([1900], "step"), ([1000, 1200, 1900], "median step"), ([90_000, 1000, 1200, 1900], "median step")],
-)
-def test_the_step_time_is_that_of_the_headline_everywhere(durations: list[int], what: str) -> None:
+@pytest.mark.parametrize("durations", [[1900], [1000, 1200, 1900], [90_000, 1000, 1200, 1900]])
+def test_the_step_time_is_that_of_the_headline_everywhere(durations: list[int]) -> None:
     trace = steps(*durations, kernels=0)
     remember(trace, CELL)
-    (said,) = remember(trace, CELL)
-    assert said.figures["what"] == what
-    assert f"takes {said.figures['took']}" in trace.overview["headline"]
-    assert {format_duration(ns) for ns in tv.history().table["step_ns"]} == {said.figures["took"]}
+    (took,) = {format_duration(ns) for ns in tv.history().table["step_ns"]}
+    assert f"takes {took}" in trace.overview["headline"]
     drawn, *_ = drawn_sources(tv.history().chart())
-    assert {*drawn.data["step"]} == {said.figures["took"]}
+    assert {*drawn.data["step"]} == {took}
 
 
 def test_no_runs_have_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,5 +359,82 @@ def test_a_summary_is_about_the_kind_of_step_of_the_overview() -> None:
     trace.step_labels = {step: f"{'test' if step % 2 else 'train'} {step // 2}" for step in range(10)}
     found = summary_of(trace, CELL)
     assert found is not None
-    assert (found.steps, found.step_ns, found.median_ns) == (10, [1000] * 5, 1000)
-    assert found.loop_ns == [2 * 10**6] * 4
+    assert found.main is not None
+    assert (found.main.steps, found.main.step_ns, found.main.median_ns) == (5, [1000] * 5, 1000)
+    assert found.main.loop_ns == [2 * 10**6] * 4
+    assert {kind: times.step_ns for kind, times in found.kinds.items()} == {
+        "train": [1000] * 5,
+        "test": [100] * 5,
+    }
+
+
+TRAIN, TEST = [("train", 9_000), ("train", 9_300)], [("test", 1_000), ("test", 1_100)]
+BOTH_KINDS = labelled((TRAIN + TEST * 4) * 8)
+PAIRS = {
+    "eager loop, steps": (eager(40, "abcab"), marked([80, 85, 81, 84] * 10, 20), "iterations"),
+    "steps, eager loop": (marked([80, 85, 81, 84] * 10, 20), eager(40, "abcab"), "iterations"),
+    "eager loop, other steps": (eager(40, "abcab"), marked([80, 85, 81, 84] * 5, 20), "recordings"),
+    "eager loop, one step": (eager(40, "abcab"), marked([80]), "recordings"),
+    "more and fewer iterations": (eager(40, "abcab"), eager(20, "abcab", took=120), "iterations"),
+    "other iterations": (eager(40, "abcab"), eager(20, "abd"), "recordings"),
+    "an op of an iteration is gone": (eager(40, "abcab"), eager(40, "abca"), "iterations"),
+    "no loop": (eager(1, "abcdefg"), eager(1, "abcdefgh"), "recordings"),
+    "another kind takes most": (BOTH_KINDS, labelled((TRAIN + TEST * 40) * 8), "steps"),
+    "one kind and two": (BOTH_KINDS, labelled(TRAIN * 8), "steps"),
+    "steps with other names": (BOTH_KINDS, labelled([("mine", 3_000), ("mine", 3_100)] * 8), "loops"),
+    "train and predict": (labelled(TRAIN * 8), labelled([("predict", 500)] * 8), "recordings"),
+    "one step and more": (marked([500]), marked([50, 51, 52, 53] * 5), "steps"),
+    "pauses": (marked([50, 51, 52, 53] * 5, 900), marked([50, 51, 52, 53] * 5, 100), "loops"),
+}
+
+
+@pytest.mark.parametrize(("before", "now", "compared"), PAIRS.values(), ids=PAIRS)
+def test_line_table_and_comparison_agree(before: tv.Trace, now: tv.Trace, compared: str) -> None:
+    assert remember(before, CELL) == []
+    (said,) = remember(now, CELL)
+    headline = comparison_headline(before, now)[0]
+    figures = said.figures["change"].figures
+    for name in ("a", "b", "change"):
+        assert figures[name] == headline.figures[name]
+    table = tv.history().table
+    assert table["compared"].tolist() == ["", compared]
+    assert amount_text(table["ratio"][1]) == figures["change"]
+    whole = figures["what"] == Text("run_whole")
+    assert whole == (compared == "recordings") == (headline.figures.get("basis", headline).id == WHOLES)
+    (block,) = (
+        block
+        for block in comparison.tab(side(before, None), side(now, None), "Activities")["blocks"]
+        if block["title"] == "By activity"
+    )
+    unit = {"recordings": "Change", "iterations": "Change per iteration"}.get(compared, "Change per step")
+    assert unit in [column["label"] for column in block["columns"]]
+    has_steps = [table["steps"][at] > 0 for at in (0, 1)]
+    assert has_steps == [not math.isnan(ns) for ns in table["step_ns"].astype(float)]
+    assert len(set(has_steps)) == 1 or said.figures["events"] == ""
+
+
+def test_first_iteration_may_create_variables() -> None:
+    warm = eager(40, "abcab")
+    cold = eager(40, "abcab", before="abcxab", first_ns=10**6)
+    found = compare(cold, warm).attrs
+    assert (found["unit"], found["steps"]) == ("iterations", (41, 40))
+    assert found["loop_time"].ratio == 1
+
+
+def test_each_row_has_its_own_title(folder: Path) -> None:
+    for number, title in enumerate(("eager code", "40 steps: body")):
+        keep(folder, run_of(title=title, time_ns=number))
+    shown = tv.history()._readable()
+    assert shown["recorded"].tolist() == ["eager code", "40 steps: body"]
+    assert "cell" not in shown
+    keep(folder, run_of("b", time_ns=9))
+    assert tv.history()._readable()["cell"].tolist() == [1, 1, 2]
+
+
+def test_recordings_without_steps_have_own_lines_in_the_chart(folder: Path) -> None:
+    whole = run_of(kinds={}, whole_ns=9 * 10**9, time_ns=1)
+    for run_kept in (whole, run_of(step_ns=[2 * 10**6] * 4, time_ns=2)):
+        keep(folder, run_kept)
+    lines = {tuple(source.data["run"]): source.data for source in drawn_sources(tv.history().chart())}
+    assert {*lines} == {(0,), (1,)}
+    assert tv.history()._readable()["median step"].tolist() == ["\N{EN DASH}", "2.00 ms"]

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.display.charts.style import coloured, legend_below, plot, shown, time_unit, unlike
-from tfvis_nb.run_history.sentence import change_of, signed_change
+from tfvis_nb.run_history.sentence import change_of, change_text
 from tfvis_nb.run_history.summary import Summary
 
 if TYPE_CHECKING:
@@ -40,28 +40,32 @@ def cell_names(runs: Sequence[Summary]) -> list[str]:
 def history_chart(runs: Sequence[Summary]) -> figure:
     """Return a chart of median step times by run number, with a line for each cell.
 
-    A bar behind each point extends from the 5th to the 95th percentile of the steps.
+    A bar behind each point extends from the 5th to the 95th percentile of the steps. Recordings without steps
+    have lines of their own, with their whole time.
     """
     from bokeh.models import ColumnDataSource, FixedTicker, HoverTool
 
-    unit = time_unit(max(run.median_ns for run in runs))
+    times = [run.main.median_ns if run.main else run.whole_ns or 0 for run in runs]
+    unit = time_unit(max(times))
     made = plot(f"Median step of each run ({unit.name})", height=240, from_0="y")
     cells: dict[str, list[int]] = {}
-    for number, name in enumerate(cell_names(runs)):
-        cells.setdefault(name, []).append(number)
+    for number, (run, name) in enumerate(zip(runs, cell_names(runs), strict=True)):
+        cells.setdefault(name if run.main else f"{name} (whole recording)", []).append(number)
     for index, (name, numbers) in enumerate(cells.items()):
         colour = coloured(_COLOURS[index % len(_COLOURS)])
         own = [runs[number] for number in numbers]
-        ends = np.array([np.quantile(run.step_ns, _SPREAD) for run in own]) / unit.size
+        took = [times[number] for number in numbers]
+        steps = [run.main.step_ns if run.main else [ns] for run, ns in zip(own, took, strict=True)]
+        ends = np.array([np.quantile(one, _SPREAD) for one in steps]) / unit.size
         change = [None, *map(change_of, own[:-1], own[1:])]
         source = ColumnDataSource(
             {
                 "run": numbers,
-                "took": [run.median_ns / unit.size for run in own],
+                "took": [ns / unit.size for ns in took],
                 "low": ends[:, 0],
                 "high": ends[:, 1],
-                "step": [format_duration(run.median_ns) for run in own],
-                "change": ["" if one is None else signed_change(*one[:3]) for one in change],
+                "step": [format_duration(ns) for ns in took],
+                "change": ["" if one is None else change_text(one) for one in change],
                 "time": [f"{pd.Timestamp(run.time_ns):%Y-%m-%d %H:%M} UTC" for run in own],
             }
         )
@@ -69,7 +73,7 @@ def history_chart(runs: Sequence[Summary]) -> figure:
         made.segment(**ends_at, source=source, line_width=9, line_alpha=0.35, **colour)
         made.line("run", "took", source=source, line_width=1.5, legend_label=name, **colour)
         dots = made.scatter("run", "took", source=source, size=6, **colour)
-        tooltips = [("run", "@run, @time"), ("step", "@step"), ("change of typical steps", "@change")]
+        tooltips = [("run", "@run, @time"), ("time", "@step"), ("compared with the run before", "@change")]
         made.add_tools(HoverTool(renderers=[dots], tooltips=tooltips, visible=False))
     made.xaxis.axis_label = "run (bar: 5th to 95th percentile of its steps)"
     made.xaxis.ticker = FixedTicker(ticks=[*range(0, len(runs), -(-len(runs) // 20))])

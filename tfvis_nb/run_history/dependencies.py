@@ -61,7 +61,7 @@ def dependencies(code: str, namespace: dict[str, Any]) -> dict[str, Value]:
         return {}
     walk = _Walk()
     walk.names(compiled, namespace, 0)
-    return walk.found
+    return walk.values
 
 
 def digest(before: Mapping[str, Value], after: Mapping[str, Value]) -> str:
@@ -86,7 +86,7 @@ def digest(before: Mapping[str, Value], after: Mapping[str, Value]) -> str:
 
 class _Walk:
     def __init__(self) -> None:
-        self.found: dict[str, Value] = {}
+        self.values: dict[str, Value] = {}
         self._seen: dict[tuple[int, str], Any] = {}  # Values stay alive, so that ids are not used again
         self._own = SourceFiles().own
 
@@ -101,15 +101,15 @@ class _Walk:
                 )
 
     def _value(self, place: str, value: Any, mentioned: set[str], depth: int) -> None:
-        if place in self.found or len(self.found) >= _MOST_VALUES:
+        if place in self.values or len(self.values) >= _MOST_VALUES:
             return
-        self.found[place] = Value(_name_of(type(value)), counts=False)
+        self.values[place] = Value(_name_of(type(value)), counts=False)
         if depth <= _DEEPEST:
             with suppress(Exception):  # objects of users may raise anything
                 self._look_into(place, value, mentioned, depth)
 
     def _look_into(self, place: str, value: Any, mentioned: set[str], depth: int) -> None:
-        note = self.found.__setitem__
+        note = self.values.__setitem__
         if value is None or isinstance(value, bool | Enum) or type(value).__name__ in _DESCRIBED:
             note(place, Value(repr(value), counts=False))
         elif isinstance(value, int | float | complex | str | bytes):
@@ -147,17 +147,17 @@ class _Walk:
 
     def _function(self, place: str, value: FunctionType, depth: int) -> None:
         code = value.__code__
-        self.found[place] = Value(f"{value.__module__}.{value.__qualname__}", counts=False)
+        self.values[place] = Value(f"{value.__module__}.{value.__qualname__}", counts=False)
         # A dataclass has functions of its own, compiled from text.
         if not self._own(code.co_filename) or (id(value), "") in self._seen:
             return
         self._seen[id(value), ""] = value
-        self.found[place] = Value(_text(code), counts=False)
+        self.values[place] = Value(_text(code), counts=False)
         self._value(f"{place}.held", _held(value), _mentioned(code), depth + 1)
         self.names(code, value.__globals__, depth)
 
     def _class(self, place: str, value: type, depth: int) -> None:
-        self.found[place] = Value(_name_of(value), counts=False)
+        self.values[place] = Value(_name_of(value), counts=False)
         if not self._is_own(value.__module__) or (id(value), "") in self._seen:
             return
         self._seen[id(value), ""] = value
@@ -187,10 +187,10 @@ class _Walk:
             # Batch sizes of tf.data are such tensors.
             if kind.__name__ == "EagerTensor" and not value.shape.rank and value.dtype.is_integer:
                 text += f" {int(value)}"
-            self.found[place] = Value(text, counts=False)
+            self.values[place] = Value(text, counts=False)
         elif isinstance(variables := getattr(value, "variables", None), list | tuple):
             shapes = [f"{one.shape} {one.dtype}" for one in variables]
-            self.found[place] = Value(f"{_name_of(kind)} {shapes}", counts=False)
+            self.values[place] = Value(f"{_name_of(kind)} {shapes}", counts=False)
 
     def _is_own(self, module: str) -> bool:
         """Return whether the user wrote a module."""

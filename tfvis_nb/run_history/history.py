@@ -21,7 +21,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.charts import CannotSayError
 from tfvis_nb.run_history.cell import notebook_of
 from tfvis_nb.run_history.files import history_folder, keep, read_all
-from tfvis_nb.run_history.sentence import change_of, known_run, sentence, signed_change, usual_spread
+from tfvis_nb.run_history.sentence import Change, change_of, change_text, known_run, sentence, usual_spread
 from tfvis_nb.run_history.summary import Cell, Summary, summary_of
 from tfvis_nb.texts import Text
 
@@ -46,9 +46,12 @@ _COLUMNS = {
     "cell": "str",
     "title": "str",
     "time": "datetime64[ns, UTC]",
+    "recording_ns": "Int64",
     "steps": "int64",
-    "step_ns": "int64",
+    "step_ns": "Int64",
     "first_ns": "Int64",
+    "compared": "str",
+    "same_code": "boolean",
     **dict.fromkeys(_CHANGE, "float64"),
     "spread_ratio": "float64",
     "spread_runs": "Int64",
@@ -69,11 +72,14 @@ class History:
     Attributes
     ----------
     table : pandas.DataFrame
-        One row per run, by its number: ``notebook``, ``cell``, ``title``, ``time`` (UTC), ``steps``;
-        ``step_ns``, the time of the median step without a first one that is set apart, or without steps the
-        time from the first event to the last; ``first_ns`` of that first step; ``ratio``, the time of a
-        typical step (the mean without the longest and the shortest fifth of the steps) divided by that in the
-        cell's previous run, with its 95 % interval ``ratio_low`` and ``ratio_high``;
+        One row per run, by its number: ``notebook``, ``cell``, ``title``, ``time`` (UTC);
+        ``recording_ns``, the time from the first event to the last; ``steps``, their number, 0 if nothing
+        divides the recording; ``step_ns``, the time of the median step without a first one that is set apart;
+        ``first_ns`` of that first step; ``compared``, the times that are compared with the cell's previous
+        run: ``steps``, ``loops`` (each step and the time until the next), ``iterations`` of a loop without
+        marked steps, or ``recordings``; ``same_code``, whether the previous run has the same ``code``;
+        ``ratio``, the typical time (the mean without the longest and the shortest fifth) divided by that in
+        the previous run, with its 95 % interval ``ratio_low`` and ``ratio_high``;
         ``spread_ratio``, how much two earlier runs of the same code differ: the slower one takes more than
         that many times as long in 5 % of pairs; ``spread_runs``, the number of runs that show it; ``kernels``
         and ``ops``, the median numbers per step; ``busy_share`` of the accelerators; ``peak_bytes``;
@@ -83,15 +89,15 @@ class History:
     Notes
     -----
     ``spread_ratio`` is exp(t s √2), from the comparable runs before this one and the one that it is compared
-    with: s is the standard deviation of the logarithms of their typical steps around the mean of the runs
+    with: s is the standard deviation of the logarithms of their typical times around the mean of the runs
     with the same ``code``, with one degree of freedom fewer than runs for each code, and t the 97.5 %
     quantile of Student's t with these degrees of freedom. It needs three runs of one code.
 
     Runs have the same ``code`` if the cell has the same text; if the functions, classes and settings
     (numbers, texts, and containers of them) that it uses from other cells and from your own modules are the
-    same; if its arrays, tensors and datasets have the same shapes, types and batch sizes; and if a repeated
-    step runs equally many ops and kernels of each type. Numbers, texts and containers that the cell itself
-    changes do not count.
+    same; if its arrays, tensors and datasets have the same shapes, types and batch sizes; if TensorFlow has
+    the same version; and if a repeated step runs equally many ops and kernels of each type. Numbers, texts
+    and containers that the cell itself changes do not count.
     """
 
     def __init__(self, runs: Sequence[Summary], reason: Text) -> None:
@@ -106,20 +112,26 @@ class History:
         rows = []
         for number, run in enumerate(self._runs):
             before = self._before(number)
-            change = None if before is None else change_of(self._runs[before], run)
-            changed = () if change is None else change[:3]
+            change = self._change(number)
+            main = run.main
             rows.append(
                 vars(run)
-                | {"step_ns": run.median_ns, "time": pd.Timestamp(run.time_ns, tz="UTC")}
-                | dict(zip(_CHANGE, changed, strict=False))
-                | dict(zip(_SPREAD, self._spread(number) or (), strict=False))
+                | {"time": pd.Timestamp(run.time_ns, tz="UTC"), "recording_ns": run.whole_ns}
+                | {"kernels": None, "ops": None}
+                | ({} if main is None else vars(main) | {"step_ns": main.median_ns})
+                | {"steps": sum(kind.steps for kind in run.kinds.values())}
+                | {"compared": "" if change is None else change.times}
+                | {"same_code": None if before is None else self._runs[before].code == run.code}
+                | dict(zip(_CHANGE, () if change is None else change.difference[:3], strict=False))
+                | dict(zip(_SPREAD, self._spread(number, change) or (), strict=False))
             )
         return pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS))
 
     def chart(self) -> figure:
         """Return a chart of step times by run, a line for each cell, as a ``bokeh.plotting.figure``.
 
-        Whiskers extend from the 5th to the 95th percentile of the steps.
+        Whiskers extend from the 5th to the 95th percentile of the steps. Recordings without steps have lines
+        of their own.
 
         Raises
         ------
@@ -186,10 +198,17 @@ class History:
         earlier = range(number - 1, -1, -1)
         return next((one for one in earlier if self._runs[one].is_comparable(self._runs[number])), None)
 
-    def _spread(self, number: int) -> RunSpread | None:
+    def _change(self, number: int) -> Change | None:
+        before = self._before(number)
+        return None if before is None else change_of(self._runs[before], self._runs[number])
+
+    def _spread(self, number: int, change: Change | None) -> RunSpread | None:
+        if change is None:
+            return None
         now = self._runs[number]
         earlier = [one for one in self._runs[:number] if one.is_comparable(now)]
-        return usual_spread(earlier[:-1])  # the last one is what this run is compared with
+        # The last one is compared with this run.
+        return usual_spread(earlier[:-1], change.times, change.kinds[1])
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -203,25 +222,28 @@ class History:
 
     def _readable(self) -> pd.DataFrame:
         """Return the table for display: columns of all runs, and those with a value in any run."""
-        from tfvis_nb.run_history.chart import cell_names
-
         table = self.table
         if why_not(table):
             return table
-        of_steps = table["step_ns"].map(format_duration)
-        changes = [signed_change(*values) for values in table[list(_CHANGE)].to_numpy()]
+        changes = [self._change(number) for number in range(len(self))]
+        cells, _ = pd.factorize(pd.MultiIndex.from_frame(table[["notebook", "cell"]]))
         several = len({run.notebook for run in self._runs}) > 1
         shown = pd.DataFrame(
             {
                 "notebook": table["notebook"].map(lambda path: printable(path, 60)) if several else None,
-                "cell": cell_names(self._runs),
+                "cell": cells + 1 if cells.any() else None,
+                "recorded": table["title"].map(lambda title: printable(title, 60)),
                 "time": table["time"].dt.tz_convert(None).dt.strftime("%Y-%m-%d %H:%M UTC"),
-                "median step": of_steps,
-                "change of typical steps": changes,
-                "spread between runs": (table["spread_ratio"] - 1).map(format_percent, na_action="ignore"),
-                "kernels": table["kernels"],
-                "ops": table["ops"],
-                "busy": table["busy_share"].map(format_percent, na_action="ignore"),
+                "whole recording": table["recording_ns"].map(format_duration, na_action="ignore"),
+                "median step": table["step_ns"].map(format_duration, na_action="ignore"),
+                "compared with the run before": [one and change_text(one) for one in changes],
+                "code": table["same_code"].map({True: "same", False: "changed"}),
+                "equal code differs by": (table["spread_ratio"] - 1).map(
+                    lambda share: f"up to {format_percent(share)}", na_action="ignore"
+                ),
+                "kernels per step": table["kernels"],
+                "ops per step": table["ops"],
+                "device busy": table["busy_share"].map(format_percent, na_action="ignore"),
                 "peak memory": table["peak_bytes"].map(format_bytes, na_action="ignore"),
             }
         )
@@ -293,8 +315,8 @@ def remember(trace: Trace, cell: Cell) -> list[Text]:
     trace.metadata[RUNS] = table_of(RUNS, map(known_run, equal))
     said = [] if damaged is None else [Text("history_damaged", path=str(damaged))]
     comparable = [one for one in runs if run.is_comparable(one)]
-    if comparable:
-        said.append(sentence(comparable, run, can_compare=_key(comparable[-1]) in _newest))
+    if comparable and (line := sentence(comparable, run, can_compare=_key(comparable[-1]) in _newest)):
+        said.append(line)
     return said
 
 

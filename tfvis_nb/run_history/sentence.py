@@ -1,136 +1,168 @@
-"""A line about a run of a cell: its step time, and the difference from the last run."""
+"""The difference of a run from the last one of its cell, as figures and as the line above the timeline."""
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from tfvis_nb.analysis.steps.compared_unit import compared_unit, main_kind
 from tfvis_nb.analysis.steps.difference import (
     Difference,
     RunSpread,
+    are_separated,
     difference,
-    loops_tell_more,
+    is_by_loops,
     run_spread,
     typical,
 )
-from tfvis_nb.core.format import format_change, format_duration, format_percent
-from tfvis_nb.run_history.summary import Summary
+from tfvis_nb.analysis.steps.difference_text import difference_text, figures_text, runs_text, times_text
+from tfvis_nb.run_history.summary import KindTimes, Summary, Times
 from tfvis_nb.texts import Text
 
 
-def change_of(before: Summary, now: Summary) -> Difference | None:
-    """Return the difference of typical steps from those of the previous run; None if one took no time."""
-    change = difference(np.array(before.step_ns), np.array(now.step_ns))
-    return change if math.isfinite(change.ratio) and change.ratio > 0 else None
+class Change(NamedTuple):
+    """The difference of a run from an earlier one."""
+
+    times: Times
+    """The times that are compared."""
+    kinds: tuple[str, str]
+    """The kind of the steps in both."""
+    difference: Difference
 
 
-def signed_change(ratio: float, low: float, high: float) -> str:
-    """Format a change of typical steps with its interval, each with a sign."""
-    if math.isnan(ratio):
-        return ""
-    if math.isnan(low):
-        return format_change(ratio)
-    return f"{format_change(ratio)} ({_bounds(low, high)})"
+def change_of(before: Summary, now: Summary) -> Change | None:
+    """Return the difference of a run from the previous one; None if a time is 0 or unknown."""
+    unit, kinds = compared_unit(before.repeated, now.repeated)
+    change = Change(unit, kinds, _difference(unit, before, now, kinds))
+    if unit == "steps":
+        loops = _difference("loops", before, now, kinds)
+        if is_by_loops(change.difference, loops):
+            change = Change("loops", kinds, loops)
+    found = change.difference
+    return change if math.isfinite(found.ratio) and found.ratio > 0 else None
 
 
-def _bounds(low: float, high: float) -> str:
-    if low > 0 and math.isfinite(high):
-        return Text("run_bounds", low=format_change(low), high=format_change(high))
-    return Text("run_vary")
+def _difference(times: Times, before: Summary, now: Summary, kinds: tuple[str, str]) -> Difference:
+    both = [
+        np.array(run.times(times, kind), np.int64) for run, kind in zip((before, now), kinds, strict=True)
+    ]
+    found = difference(*both)
+    if times != "steps" or found.shown:
+        return found
+    # A first step that is set apart may be one of the five that do not overlap.
+    with_first = (
+        np.array(run.kinds[kind].all_ns, np.int64)[None]
+        for run, kind in zip((before, now), kinds, strict=True)
+    )
+    return found._replace(shown=bool(are_separated(*with_first)[0]))
+
+
+def change_text(change: Change) -> str:
+    """Format a change for a table.
+
+    >>> from tfvis_nb.analysis.steps.difference import difference
+    >>> change_text(Change("steps", ("", ""), difference([10, 11, 10, 11, 10], [50, 51, 50, 51, 50])))
+    'typical steps 4.81 times as long (4.63\u20135.00)'
+    """
+    found = change.difference
+    if math.isnan(found.low) and not found.shown:
+        return f"{_one(change.times)} {times_text(found.a, found.b)['change']}"
+    return f"{_many(change.times)} {difference_text(found.ratio, found.low, found.high, shown=found.shown)}"
 
 
 def known_run(run: Summary) -> dict[str, Any]:
     """Return a row of `tfvis_nb.core.metadata.RUNS`."""
-    known = {"code": run.code, "time_ns": run.time_ns}
-    return known | {name: _typical(run, name) for name in ("step_ns", "loop_ns")}
+    kind = main_kind(run.kinds)
+    of_loop: Times = "loops" if run.loop is None else "iterations"
+    return {
+        "code": run.code,
+        "time_ns": run.time_ns,
+        "step_ns": _typical(run, "steps", kind),
+        "loop_ns": _typical(run, of_loop, kind),
+    }
 
 
-def _typical(run: Summary, times: str) -> int | None:
-    return round(typical(np.array(getattr(run, times)))) if run.steps > 1 and getattr(run, times) else None
+def _typical(run: Summary, times: Times, kind: str) -> int | None:
+    found = run.times(times, kind)
+    is_one = times == "steps" and run.kinds[kind].steps < 2 if kind in run.kinds else False
+    return round(typical(np.array(found))) if found and not is_one else None
 
 
-def sentence(runs: Sequence[Summary], now: Summary, *, can_compare: bool) -> Text:
-    """Return the line about a run and the last of the comparable earlier `runs`.
+def sentence(runs: Sequence[Summary], now: Summary, *, can_compare: bool) -> Text | None:
+    """Return the line about a run and the last of the comparable earlier `runs`; None if a time is unknown.
 
     With `can_compare` it offers a comparison of both traces.
     """
     before = runs[-1]
+    change = change_of(before, now)
+    if change is None:
+        return None
+    is_known = change.difference.shown or change.times == "recordings"
+    spread = usual_spread(runs[:-1], change.times, change.kinds[1])
     return Text(
         "run_and_last",
-        what={0: "run", 1: "step"}.get(now.steps, "median step"),
-        took=format_duration(now.median_ns),
-        change=_change(runs, now),
-        events=_events(before, now),
+        change=_change(before, now, change),
+        events=_events(before, now, change),
+        usual=Text("run_sentence", sentence=runs_text(spread)) if is_known else "",
         compare=Text("run_compare") if can_compare else "",
     )
 
 
-def _change(runs: Sequence[Summary], now: Summary) -> str:
-    """State the change of steps, or of loops if these change differently."""
-    before = runs[-1]
-    steps = change_of(before, now)
-    if steps is None:
-        return ""
-    loops = difference(np.array(before.loop_ns or []), np.array(now.loop_ns or []))
-    if loops.shown and loops_tell_more(steps, loops):
-        return _words(loops, "loops", _usual(runs[:-1], "loop_ns"))
-    return _words(steps, "steps", _usual(runs[:-1], "step_ns"))
+def _change(before: Summary, now: Summary, change: Change) -> Text:
+    found = change.difference
+    since = Text("run_same_code" if now.code == before.code else "run_compared")
+    if not found.shown and math.isnan(found.low):
+        return Text(
+            "run_few",
+            since=since,
+            what=_one(change.times),
+            **times_text(found.a, found.b),
+            reason=_why_whole(before, now) if change.times == "recordings" else Text("run_few_steps"),
+        )
+    key = "run_differs" if found.shown else "run_alike"
+    return Text(key, since=since, what=_many(change.times), **figures_text(found))
 
 
-def _words(change: Difference, what: str, usual: str) -> str:
-    if not change.shown:
-        if math.isnan(change.low):
-            return Text("run_change_of_few_steps", change=_than(change.ratio))
-        return Text("run_change_not_shown", bounds=_bounds(change.low, change.high))
-    if change.low <= 1 <= change.high:
-        interval = Text("run_each_longer" if change.ratio > 1 else "run_each_shorter")
-    elif math.isfinite(change.high) and change.low > 0:
-        ends = sorted(abs(one - 1) for one in (change.low, change.high))
-        low, high = map(format_percent, ends)
-        interval = Text("run_bounds", low=low, high=high)
-    else:
-        interval = Text("run_or_more", low=format_percent(min(abs(change.low - 1), abs(change.high - 1))))
-    return Text(
-        "run_change",
-        what=Text(f"comparison_{what}"),
-        change=_than(change.ratio),
-        interval=interval,
-        usual=usual,
-    )
+def _one(times: Times) -> Text:
+    return Text("run_whole" if times == "recordings" else "run_typical_step")
 
 
-def usual_spread(runs: Iterable[Summary], times: str = "step_ns") -> RunSpread | None:
+def _many(times: Times) -> Text:
+    return Text(f"comparison_{times}")
+
+
+def _why_whole(before: Summary, now: Summary) -> Text:
+    if before.kinds and now.kinds:
+        return Text("steps_unlike")
+    sides = "run_both" if not (before.kinds or now.kinds) else "run_last" if now.kinds else "run_this"
+    return Text("undivided_sides", sides=Text(sides))
+
+
+def usual_spread(runs: Iterable[Summary], times: Times, kind: str) -> RunSpread | None:
     """Return how much runs of the same code differ, which the interval of two runs does not show."""
     by_code: dict[str, list[float]] = {}
     for run in runs:
-        if typical_ns := _typical(run, times):
+        if typical_ns := _typical(run, times, kind):
             by_code.setdefault(run.code, []).append(typical_ns)
     return run_spread(by_code.values())
 
 
-def _usual(runs: Sequence[Summary], times: str) -> str:
-    spread = usual_spread(runs, times)
-    if spread is None:
-        return Text("run_by_chance")
-    return Text("run_usual", limit=format_percent(spread.ratio - 1), runs=spread.runs)
-
-
-def _than(ratio: float) -> str:
-    amount = format_percent(round(abs(ratio - 1), 3))
-    return "as fast as" if amount == "0 %" else f"{amount} {'slower' if ratio > 1 else 'faster'} than"
-
-
-def _events(before: Summary, now: Summary) -> str:
-    """State how many kernels, or ops if there are none, were added or removed."""
-    known = now.kernels is not None and before.kernels is not None
-    was, is_now = (before.kernels, now.kernels) if known else (before.ops, now.ops)
+def _events(before: Summary, now: Summary, change: Change) -> str:
+    """State how many kernels, or ops if there are none, were added to a step or a recording or removed."""
+    a: Summary | KindTimes = before
+    b: Summary | KindTimes = now
+    if change.times in ("steps", "loops"):
+        a, b = before.kinds[change.kinds[0]], now.kinds[change.kinds[1]]
+    elif before.kinds or now.kinds:
+        return ""
+    known = a.kernels is not None and b.kernels is not None
+    was, is_now = (a.kernels, b.kernels) if known else (a.ops, b.ops)
     if was is None or is_now is None or was == is_now:
         return ""
-    more = abs(is_now - was)
     return Text(
         "run_kernels" if known else "run_ops",
-        more=more,
+        of=Text("run_a_step" if now.kinds else "run_recording"),
+        more=abs(is_now - was),
         direction="more" if is_now > was else "fewer",
-        per=" per step" if now.steps else "",
     )

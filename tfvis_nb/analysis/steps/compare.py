@@ -127,7 +127,9 @@ def compare(a: Side, b: Side, by: Grouping = "op", steps: tuple[Steps, Steps] = 
         ``self_a_ns``, ``self_b_ns``, ``self_difference_ns`` (Int64), as in `FIGURES`, ``longest_a`` and
         ``longest_b`` (Int64), the longest event of each, and ``p_value`` (float64). Ordered by the
         absolute ``step_difference_ns``, largest first, then rows without one by ``difference_ns``.
-        ``attrs["steps"]`` has the number of compared steps of each side, at least 1,
+        ``attrs["unit"]`` is by what both sides are compared: ``steps``, ``iterations`` of a loop that nothing
+        marks as steps, or ``recordings``, if nothing divides one of them into steps or their steps do other
+        work. ``attrs["steps"]`` has the number of these on each side, at least 1,
         ``attrs["step_time"]`` the `tfvis_nb.analysis.steps.difference.Difference` of their durations,
         ``attrs["loop_time"]`` that of the times from a step's start to the next. If a side has a single
         step, ``attrs["no_interval"]`` is set. `cannot_say` if neither trace has events, or `by` is
@@ -173,7 +175,7 @@ def compare(a: Side, b: Side, by: Grouping = "op", steps: tuple[Steps, Steps] = 
     )
     for letter, side in zip(SIDES, sides, strict=True):
         own = table[f"self_{letter}_ns"].to_numpy(np.float64, na_value=np.nan)
-        table[f"step_{letter}_ns"] = own / side.step_count
+        table[f"step_{letter}_ns"] = own / side.unit_count
     table["difference_ns"] = table["total_b_ns"] - table["total_a_ns"]
     table["self_difference_ns"] = table["self_b_ns"] - table["self_a_ns"]
     table["step_difference_ns"] = table["step_b_ns"] - table["step_a_ns"]
@@ -187,7 +189,7 @@ def compare(a: Side, b: Side, by: Grouping = "op", steps: tuple[Steps, Steps] = 
     by_step = table["step_difference_ns"].abs().fillna(-1).to_numpy()
     order = np.lexsort((-table["difference_ns"].abs().to_numpy(), -by_step))
     table = table.loc[order, [by, *_COLUMNS]].reset_index(drop=True)
-    table.attrs["steps"] = tuple(side.step_count for side in sides)
+    table.attrs["steps"] = tuple(side.unit_count for side in sides)
     return table
 
 

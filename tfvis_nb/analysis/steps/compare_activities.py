@@ -93,7 +93,7 @@ def compare_activities(a: Side, b: Side, steps: tuple[Steps, Steps] = (None, Non
         table[f"{letter}_ns"] = pd.arrays.IntegerArray(total, unknown)
         times.append(StepTimes(row.ravel(), np.repeat(part.step, len(PARTS)), part.ns.ravel()))
     table["difference_ns"] = table["b_ns"] - table["a_ns"]
-    table.attrs["steps"] = tuple(side.step_count for side in sides)
+    table.attrs["steps"] = tuple(side.unit_count for side in sides)
     table["ratio"] = ratio_of(table["b_ns"], table["a_ns"])
     took = ((table["a_ns"].fillna(1) != 0) | (table["b_ns"].fillna(1) != 0)).to_numpy(bool)
     add_differences(table, sides, times, table["difference_ns"].isna().to_numpy() | ~took)

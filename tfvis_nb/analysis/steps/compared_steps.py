@@ -7,11 +7,18 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb import events as event_table
-from tfvis_nb.analysis.steps.difference import SEPARATED
+from tfvis_nb.analysis.steps.compared_unit import (
+    EagerLoop,
+    Repeated,
+    Unit,
+    compared_unit,
+    eager_loop,
+    kinds_of_steps,
+    whole_ns,
+)
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
-from tfvis_nb.analysis.steps.slow_steps import main_steps, named_kinds, slow_first_step, step_kinds
+from tfvis_nb.analysis.steps.slow_steps import slow_first_step
 from tfvis_nb.clocks.shift import moved_later
-from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.step_spans import of_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import is_undivided
@@ -20,12 +27,6 @@ from tfvis_nb.texts import Text
 
 Steps = int | Collection[int] | None
 """The steps of a trace: one, several, or None for all."""
-_PHASES = frozenset(("train", "test", "predict"))
-"""The kinds of steps that Keras and this package mark. Other names may be two names of the same work."""
-
-
-_MOST_OF_LOOP = 0.8
-"""The smallest part of a recording that an eager loop takes if its iterations are compared."""
 
 
 class ComparedSteps(NamedTuple):
@@ -39,20 +40,29 @@ class ComparedSteps(NamedTuple):
     """The steps of each recording that repeat each other, without a first step that is set apart."""
     firsts: list[int]
     """The number of the first step of each recording."""
+    wholes_ns: list[int]
+    """The time from the first event to the last of each recording."""
+    is_undivided: bool
+    """Whether nothing divides the recordings into steps."""
+    unit: Unit = "steps"
+    """By what both sides are compared."""
     of_kind: np.ndarray | None = None
-    """The steps of the kind that both sides have; empty if they have none, None for all steps."""
-
-    iterations: list[np.ndarray] | None = None
-    """The times of a loop's iterations, in ns, if nothing divides a side into steps but its ops repeat."""
-
-    @property
-    def are_unlike(self) -> bool:
-        """Whether no step of the other side does the same work."""
-        return self.of_kind is not None and not len(self.of_kind)
+    """The compared steps of a kind; None for all steps, empty if no steps are compared."""
+    loop: EagerLoop | None = None
+    """The loop whose iterations are compared."""
 
     @property
-    def step_count(self) -> int:
-        """The number of steps, at least 1."""
+    def is_without_steps(self) -> bool:
+        """Whether nothing divides the recordings, or no event belongs to a step."""
+        return self.is_undivided or not (self.trace.steps["step"] != event_table.NO_STEP).any()
+
+    @property
+    def unit_count(self) -> int:
+        """The number of steps, iterations or recordings, at least 1."""
+        if self.loop is not None:
+            return self.loop.iterations
+        if self.unit == "recordings":
+            return max(len(self.wholes_ns), 1)
         steps = self.trace.steps["step"]
         return max(
             int((steps != event_table.NO_STEP).sum()) if self.numbers is None else len(self.numbers), 1
@@ -76,12 +86,12 @@ class ComparedSteps(NamedTuple):
         return steps["duration_ns"].to_numpy(np.int64)
 
     def loops(self) -> list[np.ndarray]:
-        """Return the times from the start of each repeated step to the start of the next one, in ns.
+        """Return the times from the start of each repeated step or iteration to that of the next one, in ns.
 
         Steps of other kinds are part of them. The last step of a recording has none.
         """
-        if self.iterations is not None:
-            return self.iterations
+        if self.loop is not None:
+            return [np.array(self.loop.loop_ns, np.int64)]
         steps = self._steps()
         steps = steps.sort_values("start_ns", kind="stable")
         number, start = (steps[name].to_numpy(np.int64) for name in ("step", "start_ns"))
@@ -107,10 +117,7 @@ Side = Trace | Iterable[Trace] | ComparedSteps
 def compared_pair(a: Side, b: Side, steps: Any, function: str = "compare") -> list[ComparedSteps]:
     """Return the steps of both sides; errors as in `compared_steps`, and TypeError if `steps` is not a pair.
 
-    Of several kinds of steps, such as train and test, they are of the one that both sides have and that takes
-    the most time. There are none if one side trains and the other predicts, or if nothing divides one of
-    them into steps. If that one is a loop of eager ops, its iterations are compared with the loops of the
-    other. Chosen steps are of any kind.
+    By what they are compared is chosen by `compared_unit`. Chosen steps are of any kind.
 
     Examples
     --------
@@ -123,69 +130,44 @@ def compared_pair(a: Side, b: Side, steps: Any, function: str = "compare") -> li
     if len(pair) != 2:
         raise TypeError(Text("steps_no_pair", steps=steps))
     sides = [compared_steps(side, numbers, function) for side, numbers in zip((a, b), pair, strict=True)]
-    return _of_one_kind(sides) if all(side.numbers is None for side in sides) else sides
+    return _of_one_unit(sides) if all(side.numbers is None for side in sides) else sides
 
 
-def _of_one_kind(sides: list[ComparedSteps]) -> list[ComparedSteps]:
-    kinds = [named_kinds(side.trace) for side in sides]
-    whole = [is_undivided(side.trace) for side in sides]
-    is_unlike = whole[0] != whole[1] and sides[whole[0]].repeats
-    first, second = map(frozenset, kinds)
-    if not (is_unlike or first & second):
-        is_unlike = bool(first and second) and first | second <= _PHASES
-    if is_unlike:
-        none = [side.only(np.empty(0, np.int64)) for side in sides]
-        if whole[0] == whole[1]:
-            return none
-        divided = sides[whole[0]]
-        steps = main_steps(divided.trace)["step"].to_numpy(np.int64)
-        repeated = _iterations(sides[whole[1]].trace, len(steps))
-        if len(divided.recordings) > 1 or not len(repeated):
-            return none
-        iterations = [divided.only(steps).loops(), [repeated]]
-        return [side._replace(iterations=iterations[own]) for side, own in zip(none, whole, strict=True)]
-    if not first & second or not any(step_kinds(side.trace).any() for side in sides):
-        return sides
-    took = pd.concat(
-        [
-            side.trace.steps.set_index("step")["duration_ns"].loc[own.index].groupby(own.to_numpy()).sum()
-            for side, own in zip(sides, kinds, strict=True)
-        ]
-    )
-    most = took[took.index.isin(first & second)].groupby(level=0).sum().idxmax()
-    return [side.only(own.index[own == most].to_numpy()) for side, own in zip(sides, kinds, strict=True)]
+def _of_one_unit(sides: list[ComparedSteps]) -> list[ComparedSteps]:
+    unit, kinds = compared_unit(*map(_repeated, sides))
+    of_kind = [
+        side.only(own.index[own == kind].to_numpy(np.int64))
+        for side, kind in zip(sides, kinds, strict=True)
+        for own in [kinds_of_steps(side.trace)]
+    ]
+    if unit == "steps":
+        return of_kind
+    none = [side.only(np.empty(0, np.int64))._replace(unit=unit) for side in sides]
+    if unit == "recordings":
+        return none
+    return [side._replace(loop=_loop(steps)) for side, steps in zip(none, of_kind, strict=True)]
 
 
-def _iterations(trace: Trace, count: int) -> np.ndarray:
-    """Return the times of a loop's iterations but the last, in ns; none if it does not repeat `count` times.
+class _Steps(NamedTuple):
+    steps: int
+    total_ns: int
 
-    Python calls the ops of an eager loop one by one, in each iteration the same in the same order. Their
-    shortest repetition may be a layer, or an iteration of a loop of another length. So it counts only if it
-    repeats as often as the other side has steps, and takes most of the recording.
-    """
-    rows = np.flatnonzero(is_kind(trace.events, "op"))
-    lanes = trace.events["lane"].cat.codes.to_numpy()[rows]
-    if count < SEPARATED or not len(rows):
-        return np.empty(0, np.int64)
-    rows = rows[lanes == np.bincount(lanes + 1).argmax() - 1]
-    start = trace.events["start_ns"].to_numpy(np.int64)[rows]
-    ops = pd.factorize(trace.events["op"].iloc[rows])[0]
-    total = np.bincount(ops + 1)[1:]
-    fit = np.flatnonzero((total > 0) & (total % count == 0))
-    if not len(fit):
-        return np.empty(0, np.int64)
-    rarest = fit[total[fit].argmin()]
-    first = np.flatnonzero(ops == rarest)[:: total[rarest] // count]
-    parts = np.split(ops, first)[1:-1]
-    length = len(parts[0])
-    shorter = [size for size in range(1, length // 2 + 1) if length % size == 0]
-    repeats = any(np.array_equal(parts[0][size:], parts[0][:-size]) for size in shorter)
-    took = np.diff(start[first])
-    is_most = int(took.sum()) >= _MOST_OF_LOOP * (
-        int(trace.steps["duration_ns"].max()) - int(np.median(took))
-    )
-    same = all(np.array_equal(part, parts[0]) for part in parts)
-    return took if same and is_most and not repeats else np.empty(0, np.int64)
+
+def _repeated(side: ComparedSteps) -> Repeated:
+    if side.is_undivided:
+        return Repeated({}, eager_loop(side.trace) if len(side.recordings) == 1 else None)
+    steps = side.trace.steps
+    steps = steps[steps["step"] != event_table.NO_STEP]
+    took = steps["duration_ns"].groupby(kinds_of_steps(side.trace).to_numpy(object))
+    return Repeated({str(kind): _Steps(len(own), int(own.sum())) for kind, own in took}, None)
+
+
+def _loop(side: ComparedSteps) -> EagerLoop | None:
+    """Return the loop of a side: of eager ops, or of marked steps."""
+    if side.is_undivided:
+        return eager_loop(side.trace)
+    steps = 0 if side.of_kind is None else len(side.of_kind)
+    return EagerLoop(steps, "", np.concatenate(side.loops()).tolist())
 
 
 def compared_steps(side: Side, steps: Steps = None, function: str = "compare") -> ComparedSteps:
@@ -206,7 +188,7 @@ def compared_steps(side: Side, steps: Steps = None, function: str = "compare") -
     >>> from tfvis_nb import Trace, events
     >>> table = events.build({"start_ns": [0, 9], "duration_ns": [5, 7], "kind": ["op"] * 2, "step": [0, 1]})
     >>> side = compared_steps([Trace(table), Trace(table)])
-    >>> side.step_count, [steps.tolist() for steps in side.recordings]
+    >>> side.unit_count, [steps.tolist() for steps in side.recordings]
     (4, [[0, 1], [2, 3]])
     """
     if isinstance(side, ComparedSteps):
@@ -237,7 +219,8 @@ def compared_steps(side: Side, steps: Steps = None, function: str = "compare") -
         apart = start.step if start is not None and is_set_apart(start._asdict()) else event_table.NO_STEP
         own = own[(own != event_table.NO_STEP) & (own != apart)] + first
         recordings.append(own if numbers is None else own[np.isin(own, numbers)])
-    return ComparedSteps(whole, numbers, recordings, firsts)
+    wholes = [whole_ns(trace) for trace in traces if len(trace.events)]
+    return ComparedSteps(whole, numbers, recordings, firsts, wholes, all(map(is_undivided, traces)))
 
 
 def _in_turn(traces: list[Trace]) -> list[Trace]:

@@ -12,27 +12,26 @@ from tfvis_nb.analysis.steps.difference import (
     LEAST_PART,
     Difference,
     are_runs,
+    is_by_loops,
     loops_tell_more,
     typical,
 )
-from tfvis_nb.analysis.steps.difference_text import amount_text, bounds_text
+from tfvis_nb.analysis.steps.difference_text import figures_text, runs_text, times_text
 from tfvis_nb.analysis.steps.slow_steps import median_step
-from tfvis_nb.analysis.steps.step_differences import known_spread, loop_time, step_time
-from tfvis_nb.core.format import format_change, format_duration, format_percent
+from tfvis_nb.analysis.steps.step_differences import known_spread, loop_time, same_code, step_time
+from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.prediction import is_predicted
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
-_TIMES = 2
-"""Larger ratios are written as multiples."""
 _MOST_PARTS = 3
 _BETWEEN = "between steps"
 
 
 class _Side(NamedTuple):
     trace: Trace
-    typical_ns: float  # Of the compared steps; of the whole trace if it has no steps
+    typical_ns: float  # Of the compared steps
     steps: int  # How many
     step: int | None  # The step of median duration; None without steps
 
@@ -57,16 +56,13 @@ def comparison_headline(
     if text := _of_several(first, second, parts):
         return text
     sides = [_side(side) for side in both]
-    if first.are_unlike or any(side.step is None for side in sides):
-        sides = [_Side(side.trace, _span_ns(side.trace), 0, None) for side in sides]
+    if first.unit == "recordings" or any(side.step is None for side in sides):
+        return _of_wholes(first, second)
     a_side, b_side = sides
     if not (a_side.typical_ns and b_side.typical_ns):
         return []
-    times = {"a": format_duration(a_side.typical_ns), "b": format_duration(b_side.typical_ns)}
-    change = _change(b_side.typical_ns / a_side.typical_ns)
-    sentences = [Text("comparison_few", **times, change=change, basis=_basis(a_side, b_side))]
-    if a_side.step is None:
-        return sentences
+    times = times_text(a_side.typical_ns, b_side.typical_ns)
+    sentences = [Text("comparison_few", **times, basis=_basis(a_side, b_side))]
     is_close = abs(b_side.typical_ns - a_side.typical_ns) <= CLOSE * a_side.typical_ns
     changes = _parts(a_side, b_side) if parts and not is_close else ""
     by_chance = Text("comparison_by_chance")
@@ -77,19 +73,19 @@ def _of_several(a: ComparedSteps, b: ComparedSteps, parts: bool) -> list[Text]:
     """Describe the difference of typical steps and loops; empty if there are too few steps."""
     steps, loops = step_time(a, b), loop_time(a, b)
     predicted = is_predicted(a.trace) or is_predicted(b.trace)
-    if a.iterations is not None and loops.a > 0 and loops.b > 0:
+    if a.unit == "iterations" and loops.a > 0 and loops.b > 0:
         iterations = _statement(loops, Text("comparison_iterations"), predicted)
         return [iterations, *_runs(a, b, "loop_ns", shown=loops.shown)]
     if not (steps.a > 0 and steps.b > 0 and (steps.shown or np.isfinite(steps.low))):
         return []
-    by_loop = loops.shown and loops_tell_more(steps, loops)
+    by_loop = is_by_loops(steps, loops)
     main = loops if by_loop else steps
     sentences = [_statement(main, Text("comparison_loops" if by_loop else "comparison_steps"), predicted)]
     if by_loop:
         key = "comparison_steps_alone" if steps.shown else "comparison_steps_alike"
-        sentences.append(Text(key, **_figures(steps)))
+        sentences.append(Text(key, **figures_text(steps)))
     elif steps.shown and not loops.shown and loops_tell_more(steps, loops):
-        sentences.append(Text("comparison_loops_alike", **_figures(loops)))
+        sentences.append(Text("comparison_loops_alike", **figures_text(loops)))
     if parts and main.shown:
         between = {_BETWEEN: round(loops.b - loops.a - (steps.b - steps.a))} if by_loop else {}
         if changes := _shown_parts(a, b, between, main.b - main.a):
@@ -101,35 +97,33 @@ def _of_several(a: ComparedSteps, b: ComparedSteps, parts: bool) -> list[Text]:
 
 def _statement(result: Difference, what: Text, predicted: bool) -> Text:
     if not result.shown:
-        return Text("comparison_not_shown", what=what, **_figures(result))
+        return Text("comparison_not_shown", what=what, **figures_text(result))
     if predicted:
-        return Text("comparison_predicted", what=what, **_figures(result))
+        return Text("comparison_predicted", what=what, **figures_text(result))
     if not result.code_differs:
-        return Text("comparison_recordings_differ", what=what, **_figures(result))
+        return Text("comparison_recordings_differ", what=what, **figures_text(result))
     direction = "slower" if result.ratio > 1 else "faster"
-    return Text("comparison_code_differs", direction=direction, what=what, **_figures(result))
+    return Text("comparison_code_differs", direction=direction, what=what, **figures_text(result))
 
 
-def _figures(result: Difference) -> dict[str, str]:
-    change = amount_text(result.ratio) if result.shown else _change(result.ratio)
-    times = {"a": format_duration(result.a), "b": format_duration(result.b), "change": change}
-    return times | {"interval": bounds_text(result.ratio, result.low, result.high, shown=result.shown)}
-
-
-def _change(ratio: float) -> str:
-    return amount_text(ratio) if ratio >= _TIMES else format_change(ratio)
+def _of_wholes(a: ComparedSteps, b: ComparedSteps) -> list[Text]:
+    """Describe the difference of the whole recordings; empty if one took no time."""
+    before, after = (typical(np.array(side.wholes_ns)) for side in (a, b))
+    if not (before > 0 and after > 0):
+        return []
+    whole = [letter for letter, side in (("A", a), ("B", b)) if side.is_without_steps]
+    sides = " and ".join(whole)
+    reason = Text("undivided_sides", sides=sides) if whole else Text("steps_unlike")
+    basis = Text("comparison_of_wholes", reason=reason)
+    return [Text("comparison_few", **times_text(before, after), basis=basis)]
 
 
 def _runs(a: ComparedSteps, b: ComparedSteps, times: str, *, shown: bool) -> list[Text]:
     """State how much runs of the same code differ, or how many runs show the difference."""
     if are_runs((a.durations(), b.durations())):
         return [Text("comparison_runs", a=len(a.recordings), b=len(b.recordings))]
-    if not shown:
-        return []
-    spread = known_spread((a.trace, b.trace), times)
-    if spread is None:
-        return [Text("comparison_runs_also_differ")]
-    return [Text("comparison_spread", limit=format_percent(spread.ratio - 1), runs=spread.runs)]
+    equal = [Text("comparison_same_code")] if same_code(a.trace, b.trace) else []
+    return [*equal, runs_text(known_spread((a.trace, b.trace), times))] if shown else equal
 
 
 def _shown_parts(a: ComparedSteps, b: ComparedSteps, between: dict[str, int], difference_ns: float) -> str:
@@ -149,16 +143,7 @@ def _side(side: ComparedSteps) -> _Side:
     return _Side(side.trace, typical(took) if len(took) else 0, len(took), step)
 
 
-def _span_ns(trace: Trace) -> int:
-    table = trace.events
-    if table.empty:
-        return 0
-    return int((table["start_ns"] + table["duration_ns"]).max()) - int(table["start_ns"].min())
-
-
 def _basis(a: _Side, b: _Side) -> Text:
-    if a.step is None:
-        return Text("comparison_of_wholes")
     if a.steps > 1 and b.steps > 1:
         return Text("comparison_of_typical_steps")
     if a.steps > 1:

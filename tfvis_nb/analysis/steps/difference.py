@@ -166,6 +166,11 @@ def loops_tell_more(steps: Difference, loops: Difference) -> bool:
     return loops.shown != steps.shown or change >= LEAST_PART * abs(loops.b - loops.a)
 
 
+def is_by_loops(steps: Difference, loops: Difference) -> bool:
+    """Return whether a statement about two recordings is about loops instead of steps."""
+    return loops.shown and loops_tell_more(steps, loops)
+
+
 def run_spread(groups: Iterable[Sequence[float]]) -> RunSpread | None:
     """Return how much runs of the same code differ; None if fewer than three runs of one show it.
 

@@ -1,14 +1,16 @@
-"""Format differences of step times."""
+"""Format differences of step times: the one form of ratios in texts about two recordings."""
 
 import math
 
-from tfvis_nb.core.format import format_change, format_percent, format_ratio
+from tfvis_nb.analysis.steps.difference import Difference, RunSpread
+from tfvis_nb.core.format import format_duration, format_percent, format_ratio
 from tfvis_nb.texts import Text
 
 _TIMES = 2
 """Larger ratios are written as multiples, smaller ones as percentages."""
 _NO_DECIMALS = 0.0995
-
+_NEARLY_ALL = 0.985
+_LEAST_LEFT = 0.0005
 
 _WORDS = {
     "ns": ("change_times", "change_longer", "change_shorter"),
@@ -20,12 +22,14 @@ _WORDS = {
 def amount_text(ratio: float, unit: str = "ns") -> Text:
     """Format how much longer or shorter something takes, or how much more of it there is.
 
-    >>> str(amount_text(1.081)), str(amount_text(0.5)), str(amount_text(12))
-    ('8.1 % longer', '50 % shorter', '12.0 times as long')
+    >>> str(amount_text(1.081)), str(amount_text(0.5)), str(amount_text(12)), str(amount_text(1))
+    ('8.1 % longer', '50 % shorter', '12.0 times as long', 'no change')
     >>> str(amount_text(0.5, "count")), str(amount_text(1.5, "bytes")), str(amount_text(12, "count"))
     ('50 % fewer', '50 % more', '12.0 times as many')
     """
     times, more, less = _WORDS[unit]
+    if ratio == 1:
+        return Text("change_none")
     if ratio >= _TIMES:
         return Text(times, ratio=format_ratio(ratio))
     return Text(more if ratio >= 1 else less, change=f"{_percent(ratio)} %")
@@ -51,17 +55,35 @@ def bounds_text(ratio: float, low: float, high: float, *, shown: bool) -> Text:
     """Format what a sentence states behind a ratio: its interval, or why that says nothing.
 
     >>> str(bounds_text(1.02, 0.98, 1.06, shown=False)), str(bounds_text(2, 0, math.inf, shown=False))
-    ('95 % interval \u22122.0 % to +6.0 %', 'they vary too much for an interval')
+    ('95 % interval 2.0 % shorter to 6.0 % longer', 'they vary too much for an interval')
     >>> str(bounds_text(0.5, 0.3, 1.1, shown=True))
-    '; each takes less time than any of A'
+    '; the times do not overlap'
     """
     if (shown and low <= 1 <= high) or math.isnan(low):
-        return Text("comparison_each_longer" if ratio > 1 else "comparison_each_shorter")
+        return Text("comparison_apart")
     if shown:
         return Text("comparison_interval", interval=interval_text(ratio, low, high))
     if low > 0 and math.isfinite(high):
-        return Text("comparison_bounds", low=format_change(low), high=format_change(high))
+        return Text("comparison_bounds", low=amount_text(low), high=amount_text(high))
     return Text("comparison_no_bounds")
+
+
+def times_text(a: float, b: float) -> dict[str, str]:
+    """Return the figures of a sentence about two times in ns: both, and their change."""
+    return {"a": format_duration(a), "b": format_duration(b), "change": amount_text(b / a)}
+
+
+def figures_text(result: Difference) -> dict[str, str]:
+    """Return the figures of a sentence about a difference: those of `times_text`, and the interval."""
+    interval = bounds_text(result.ratio, result.low, result.high, shown=result.shown)
+    return times_text(result.a, result.b) | {"interval": interval}
+
+
+def runs_text(spread: RunSpread | None) -> Text:
+    """State how much runs of the same code differ."""
+    if spread is None:
+        return Text("comparison_runs_also_differ")
+    return Text("comparison_spread", limit=format_percent(spread.ratio - 1), runs=spread.runs)
 
 
 def difference_text(ratio: float, low: float, high: float, *, shown: bool, unit: str = "ns") -> str:
@@ -79,6 +101,10 @@ def difference_text(ratio: float, low: float, high: float, *, shown: bool, unit:
 
 
 def _percent(ratio: float) -> str:
-    """Format the distance of a ratio from 1, in percent with two digits."""
+    """Format the distance of a ratio from 1, in percent with two digits; 100 only if it is exact."""
     share = abs(ratio - 1)
-    return f"{100 * share:.0f}" if share >= _NO_DECIMALS else format_percent(share).removesuffix(" %")
+    if 0 < ratio < _LEAST_LEFT:
+        return ">99.9"
+    if share >= _NO_DECIMALS and (ratio > 1 or share < _NEARLY_ALL):
+        return f"{100 * share:.0f}"
+    return format_percent(share).removesuffix(" %")

@@ -49,7 +49,7 @@ FIGURES: dict[str, str] = {
     "op_event": "The longest event of that op in the step, or in the median step if this step lacks it.",
 }
 
-_FEWEST = 3
+FEWEST = 3
 """The minimum number of steps that show a typical one."""
 _WRAPPING = ("none", "runtime")
 """Activities of events that wrap others or wait for them."""
@@ -79,10 +79,10 @@ _COLUMNS = {
 def step_kinds(trace: Trace) -> pd.Series:
     """Return the kind of each step, such as ``train``, indexed by step; empty texts for a single kind.
 
-    It is the label without numbers. A kind has at least `_FEWEST` steps; files of a few steps are no kinds.
+    It is the label without numbers. A kind has at least `FEWEST` steps; files of a few steps are no kinds.
     """
     kinds = named_kinds(trace)
-    return kinds if (kinds.value_counts() >= _FEWEST).sum() > 1 else kinds.mask(kinds != "", "")
+    return kinds if (kinds.value_counts() >= FEWEST).sum() > 1 else kinds.mask(kinds != "", "")
 
 
 @validate_input
@@ -172,7 +172,7 @@ def why_no_first_step(trace: Trace) -> Text:
     Two steps do not show which one is typical. If no other step runs kernels, they do not repeat the first.
     """
     steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
-    if len(steps) < _FEWEST:
+    if len(steps) < FEWEST:
         return _few(trace, len(steps))
     kernels = (trace.events["kind"] == "kernel").to_numpy()
     of_kernels = distinct_numbers(trace.events["step"].to_numpy()[kernels])
@@ -182,7 +182,7 @@ def why_no_first_step(trace: Trace) -> Text:
 
 def _few(trace: Trace, steps: int) -> Text:
     if steps > 1:
-        return Text("few_steps", steps=steps, least=_FEWEST)
+        return Text("few_steps", steps=steps, least=FEWEST)
     return only_step(trace) if steps else Text("no_steps")
 
 

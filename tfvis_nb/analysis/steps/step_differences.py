@@ -64,12 +64,12 @@ def add_differences(
     table.attrs["step_time"] = step_time(*sides)
     table.attrs["loop_time"] = loop_time(*sides)
     result = Differences(*np.full((len(Differences._fields), len(table)), np.nan))
+    table.attrs["unit"] = sides[0].unit
     if all(side.repeats for side in sides):
         cells = [_in_order(side, part) for side, part in zip(sides, times, strict=True)]
         _fill(result, sides, cells, unknown)
     else:
-        unlike = any(side.are_unlike for side in sides)
-        table.attrs["no_interval"] = Text("steps_unlike" if unlike else "one_step_to_compare")
+        table.attrs["no_interval"] = _why_no_interval(sides)
     ratio = ratio_of(pd.Series(result.b), pd.Series(result.a))
     p_value = false_discovery_rates(result.p_value)
     values = (
@@ -88,17 +88,31 @@ def add_differences(
     table["p_value"] = p_value
 
 
+def _why_no_interval(sides: Sequence[ComparedSteps]) -> Text:
+    if sides[0].unit == "steps":
+        return Text("one_step_to_compare")
+    return Text("undivided" if any(side.is_undivided for side in sides) else "steps_unlike")
+
+
 def step_time(a: ComparedSteps, b: ComparedSteps) -> Difference:
     """Return the difference of the steps' durations."""
     result = difference(a.durations(), b.durations(), spread=known_spread((a.trace, b.trace)))
     # A first step that is set apart may be one of the five that do not overlap.
     whole = are_separated(a.all_durations()[None], b.all_durations()[None])
-    return result if result.shown else result._replace(shown=bool(whole[0]))
+    shown = result.shown or bool(whole[0])
+    return result._replace(shown=shown, code_differs=result.code_differs and not same_code(a.trace, b.trace))
 
 
 def loop_time(a: ComparedSteps, b: ComparedSteps) -> Difference:
     """Return the difference of the times from the start of a step to the start of the next."""
-    return difference(a.loops(), b.loops(), spread=known_spread((a.trace, b.trace), "loop_ns"))
+    result = difference(a.loops(), b.loops(), spread=known_spread((a.trace, b.trace), "loop_ns"))
+    return result._replace(code_differs=result.code_differs and not same_code(a.trace, b.trace))
+
+
+def same_code(*traces: Trace) -> bool:
+    """Return whether cells recorded these traces with the same code, as the history knows."""
+    codes = [set(trace.metadata[RUNS]["code"]) if RUNS in trace.metadata else set() for trace in traces]
+    return len(codes[0]) == 1 and all(one == codes[0] for one in codes)
 
 
 def known_spread(traces: Iterable[Trace], times: str = "step_ns") -> RunSpread | None:

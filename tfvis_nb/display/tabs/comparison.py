@@ -10,7 +10,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.steps import compare
 from tfvis_nb.analysis.steps.compare_activities import compare_activities
-from tfvis_nb.analysis.steps.compared_steps import ComparedSteps
+from tfvis_nb.analysis.steps.compared_steps import ComparedSteps, compared_pair
 from tfvis_nb.analysis.steps.difference_text import difference_text
 from tfvis_nb.analysis.steps.step_differences import loop_time, ratio_of, step_time
 from tfvis_nb.analysis.steps.utilization import busiest_accelerator
@@ -147,8 +147,11 @@ def _per_step(changes: pd.DataFrame, a: str, b: str) -> pd.DataFrame:
 def _times_per_step(changes: pd.DataFrame, heads: tuple[str, str]) -> list[TableColumn]:
     """Return the columns that `_per_step` adds."""
     several = changes.attrs.get("steps", (1, 1)) != (1, 1)
-    what = "a typical step" if _has_intervals(changes) else "a step, on average," if several else "the step"
-    change = "Change per step" if several else "Change"
+    part = changes.attrs.get("unit", "steps").removesuffix("s")
+    what = f"a typical {part}" if _has_intervals(changes) else f"the {part}"
+    if several and not _has_intervals(changes):
+        what = f"{'an' if part[0] == 'i' else 'a'} {part}, on average,"
+    change = f"Change per {part}" if several else "Change"
     return [
         TableColumn("step_change_ns", change, "change", f"How much longer {what} of B takes, in ns."),
         TableColumn("step_a_ns", heads[0], "ns", f"Time in {what} of A, in ns."),
@@ -213,13 +216,14 @@ def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> dict
         TableColumn("b", heads[1], "ns", "Of B, in ns."),
         TableColumn("ratio", "B / A", "ratio", "B / A."),
     ]
-    times = [_times(side) for side in (a, b)]
+    sides = compared_pair(a.steps, b.steps, (None, None))
+    times = [_times(side, part) for side, part in zip((a, b), sides, strict=True)]
     for name, typical, times_of in (
         ("Typical step", step_time, ComparedSteps.durations),
-        ("Typical loop", loop_time, ComparedSteps.loops),
+        ("Typical loop" if sides[0].loop is None else "Typical iteration", loop_time, ComparedSteps.loops),
     ):
-        difference = typical(a.steps, b.steps)
-        if min(len(np.concatenate(times_of(side.steps))) for side in (a, b)) > 1 and difference.a > 0:
+        difference = typical(*sides)
+        if min(len(np.concatenate(times_of(side))) for side in sides) > 1 and difference.a > 0:
             for of_side, ns in zip(times, (difference.a, difference.b), strict=True):
                 of_side[name] = round(ns)
     # The headline is about typical steps.
@@ -237,13 +241,14 @@ _HINTS = {
     "Typical step": "Mean of the steps without the longest and the shortest fifth, in ns; of three or more"
     " runs on both sides, the same mean of their typical steps. A first step that is set apart is left out.",
     "Typical loop": "The same for the times from the start of a step to the start of the next, in ns.",
+    "Typical iteration": "The same for the iterations of a loop, found by its repeating ops, in ns.",
     "All steps": "Sum of the steps' durations, in ns.",
     "Device busy": "How long the busiest device of a step was busy, in ns; of several steps the median.",
 }
 
 
-def _times(side: Compared) -> dict[str, int]:
-    """Return the measurable figures of a side, by name."""
+def _times(side: Compared, part: ComparedSteps) -> dict[str, int]:
+    """Return the measurable figures of a side, by name; `part` is compared with the other side."""
     steps = side.trace.steps[side.trace.steps["step"] != NO_STEP]
     if side.step is not None:
         steps = steps[steps["step"] == side.step]
@@ -251,7 +256,7 @@ def _times(side: Compared) -> dict[str, int]:
     values = {"Duration": side.span_ns if side.step is None else int(took.iloc[0])}
     if len(took) > 1:
         values["All steps"] = int(took.sum())
-    of_step = busiest_accelerator(side.trace)
+    of_step = busiest_accelerator(side.trace) if part.unit == "steps" else {}
     busy = [ns for step in steps["step"] if (ns := of_step.get(step)) is not None]
     if busy:
         values["Device busy"] = median_low(busy)
