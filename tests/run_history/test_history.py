@@ -398,6 +398,9 @@ def test_line_table_and_comparison_agree(before: tv.Trace, now: tv.Trace, compar
         assert figures[name] == headline.figures[name]
     table = tv.history().table
     assert table["compared"].tolist() == ["", compared]
+    shown = tv.history()._readable()["compared with the run before"][1]
+    is_alike = said.figures["change"].id == "run_alike"
+    assert shown.startswith(f"{compared}: {Text('no_clear_difference') if is_alike else figures['change']}")
     assert amount_text(table["ratio"][1]) == figures["change"]
     whole = figures["what"] == Text("run_whole")
     assert whole == (compared == "recordings") == (headline.figures.get("basis", headline).id == WHOLES)

@@ -16,7 +16,13 @@ from tfvis_nb.analysis.steps.difference import (
     run_spread,
     typical,
 )
-from tfvis_nb.analysis.steps.difference_text import difference_text, figures_text, runs_text, times_text
+from tfvis_nb.analysis.steps.difference_text import (
+    amount_text,
+    difference_text,
+    figures_text,
+    runs_text,
+    times_text,
+)
 from tfvis_nb.run_history.summary import KindTimes, Summary, Times
 from tfvis_nb.texts import Text
 
@@ -63,12 +69,15 @@ def change_text(change: Change) -> str:
 
     >>> from tfvis_nb.analysis.steps.difference import difference
     >>> change_text(Change("steps", ("", ""), difference([10, 11, 10, 11, 10], [50, 51, 50, 51, 50])))
-    'typical steps 4.81 times as long (4.63\u20135.00)'
+    'steps: 4.87 times as long (4.33\u20135.55)'
     """
     found = change.difference
+    amount = difference_text(found.ratio, found.low, found.high, shown=found.shown)
     if math.isnan(found.low) and not found.shown:
-        return f"{_one(change.times)} {times_text(found.a, found.b)['change']}"
-    return f"{_many(change.times)} {difference_text(found.ratio, found.low, found.high, shown=found.shown)}"
+        amount = amount_text(found.ratio)
+        if change.times == "steps":
+            amount = Text("run_too_few", change=amount)
+    return f"{change.times}: {amount}"
 
 
 def known_run(run: Summary) -> dict[str, Any]:
