@@ -16,7 +16,7 @@ from benchmarks.known_causes.false_findings import Run, false_findings, texts_in
 from benchmarks.known_causes.program import VARIANTS, Program, load
 from benchmarks.known_causes.recording import files, times_file
 from tfvis_nb.analysis.steps.compared_steps import compared_pair
-from tfvis_nb.analysis.steps.difference import SEPARATED, loops_tell_more
+from tfvis_nb.analysis.steps.difference import SEPARATED, is_by_loops
 from tfvis_nb.events import NO_STEP
 
 ORDER = (("slow", 0), ("fixed", 0), ("fixed", 1), ("slow", 1))
@@ -221,7 +221,7 @@ def _predicted(program: Program, places: frozenset[str], slow: tv.Trace, fixed: 
 def _compared(first: Recording, second: Recording) -> Claim:
     compared = tv.analysis.compare(first.trace, second.trace).attrs
     steps, loops = compared["step_time"], compared["loop_time"]
-    told = loops if loops.shown and loops_tell_more(steps, loops) else steps
+    told = loops if is_by_loops(steps, loops) else steps
     sides = compared_pair(first.trace, second.trace, (None, None))
     repeated = [max(len(side.all_durations()), len(np.concatenate(side.loops()))) for side in sides]
     enough = min(repeated) >= SEPARATED
