@@ -21,7 +21,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.charts import CannotSayError
 from tfvis_nb.run_history.cell import notebook_of
 from tfvis_nb.run_history.files import history_folder, keep, read_all
-from tfvis_nb.run_history.sentence import Change, change_of, change_text, known_run, sentence, usual_spread
+from tfvis_nb.run_history.sentence import Change, change_of, change_text, known_runs, sentence, usual_spread
 from tfvis_nb.run_history.summary import Cell, Summary, summary_of
 from tfvis_nb.texts import Text
 
@@ -312,7 +312,7 @@ def remember(trace: Trace, cell: Cell) -> list[Text]:
     runs, damaged = keep(folder, run)
     _hold(run, trace)
     equal = [one for one in [*runs, run] if run.is_comparable(one) and one.code == run.code]
-    trace.metadata[RUNS] = table_of(RUNS, map(known_run, equal))
+    trace.metadata[RUNS] = table_of(RUNS, known_runs(equal))
     said = [] if damaged is None else [Text("history_damaged", path=str(damaged))]
     comparable = [one for one in runs if run.is_comparable(one)]
     if comparable and (line := sentence(comparable, run, can_compare=_key(comparable[-1]) in _newest)):

@@ -1,12 +1,13 @@
 """The difference of a run from the last one of its cell, as figures and as the line above the timeline."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tfvis_nb.analysis.steps.compared_unit import compared_unit, main_kind
+from tfvis_nb.analysis.steps.compared_unit import compared_unit
 from tfvis_nb.analysis.steps.difference import (
     Difference,
     RunSpread,
@@ -80,16 +81,22 @@ def change_text(change: Change) -> str:
     return f"{change.times}: {amount}"
 
 
-def known_run(run: Summary) -> dict[str, Any]:
-    """Return a row of `tfvis_nb.core.metadata.RUNS`."""
-    kind = main_kind(run.kinds)
-    of_loop: Times = "loops" if run.loop is None else "iterations"
-    return {
-        "code": run.code,
-        "time_ns": run.time_ns,
-        "step_ns": _typical(run, "steps", kind),
-        "loop_ns": _typical(run, of_loop, kind),
-    }
+def known_runs(runs: Iterable[Summary]) -> list[dict[str, Any]]:
+    """Return rows of `tfvis_nb.core.metadata.RUNS`, about the steps that take the most time in all runs."""
+    listed = list(runs)
+    total: Counter[str] = Counter()
+    for run in listed:
+        total.update({kind: steps.total_ns for kind, steps in run.kinds.items()})
+    kind = max(sorted(total), key=lambda one: total[one], default="")
+    return [
+        {
+            "code": run.code,
+            "time_ns": run.time_ns,
+            "step_ns": _typical(run, "steps", kind),
+            "loop_ns": _typical(run, "loops" if run.loop is None else "iterations", kind),
+        }
+        for run in listed
+    ]
 
 
 def _typical(run: Summary, times: Times, kind: str) -> int | None:
