@@ -15,6 +15,7 @@ from tests.browser.keys import Keys
 from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import DATA, real_trace
 from tfvis_nb.analysis import op_statistics
+from tfvis_nb.core.palette import activity_colours
 
 Theme = Literal["light", "dark"]
 
@@ -151,7 +152,10 @@ def test_tabs_stay_in_one_line_and_come_into_sight(shown: Dashboard) -> None:
         expect(tab).to_be_in_viewport(ratio=0.9)
 
 
-KERNELS = {"light": "rgb(15, 118, 81)", "dark": "rgb(63, 199, 149)"}
+KERNELS = {
+    theme: f"rgb{tuple(bytes.fromhex(activity_colours(theme)['device_compute'].removeprefix('#')))}"
+    for theme in ("light", "dark")
+}
 GROUND = {"light": "rgb(255, 255, 255)", "dark": "rgb(22, 24, 29)"}
 
 
