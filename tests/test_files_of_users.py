@@ -47,7 +47,7 @@ TABLE = {
     "dataset/parts.py": "folders of parts",
     "dataset/levels.py": "the file that `parts.py` gives it",
     "dataset/stored_parts.py": "the file that `parts.py` gives it",
-    "file_view/worker.py": "its standard output",
+    "serving/worker.py": "its standard output",
     "run_history/files.py": "the deleters below, and tests/run_history/test_files.py",
     "cli/serve.py": "a temporary folder of its own",
     "session/file/connection.py": "tests/session/test_files_beside_sessions.py",

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from "vitest";
 import { endOf } from "./kernel_end";
 import { KernelTimelineHost } from "./kernel_host";
 import { requestKernel } from "./kernel_messages";
-import { CONNECTION_LOST, openFile, type ServerModel } from "./server_model";
+import { CONNECTION_LOST, follow, ServerModel } from "./server_model";
 
 /** A WebSocket whose other end is the test. */
 class Socket extends EventTarget {
@@ -38,10 +38,11 @@ const STATE = { method: "open", view: "timeline", state: { height: 560 }, buffer
 async function opened() {
   const socket = new Socket();
   const closing = new AbortController();
-  const opening = openFile(socket as unknown as WebSocket, "a/step.pb", closing.signal);
+  const model = new ServerModel();
+  const opening = follow(model, socket as unknown as WebSocket, closing.signal, { path: "a/step.pb" });
   socket.dispatchEvent(new Event("open"));
   socket.tell(STATE, "bytes");
-  return { socket, closing, ...(await opening) };
+  return { socket, closing, model, view: await opening };
 }
 
 const text = (view: unknown) => new TextDecoder().decode(view as DataView);
@@ -104,9 +105,30 @@ describe("a file over a WebSocket", () => {
 
   it("is not opened where the server refuses it", async () => {
     const socket = new Socket();
-    const opening = openFile(socket as unknown as WebSocket, "no.pb", new AbortController().signal);
+    const { signal } = new AbortController();
+    const opening = follow(new ServerModel(), socket as unknown as WebSocket, signal, { path: "no.pb" });
     socket.tell({ method: "refused", sentence: "there is no such file" });
     await expect(opening).rejects.toThrow("there is no such file");
+  });
+
+  it("goes on over another connection", async () => {
+    const { socket, model } = await opened();
+    const messages = heard(model);
+    socket.dispatchEvent(new Event("close"));
+    const next = new Socket();
+    const following = follow(model, next as unknown as WebSocket, new AbortController().signal);
+    // Before the state, and of the connection before.
+    next.tell({ method: "update", state: { height: 1 } });
+    socket.tell({ method: "update", state: { height: 2 } });
+    next.tell({ ...STATE, state: { height: 3 } }, "more");
+    await following;
+    expect([model.get("height"), text(model.get("_drawn"))]).toEqual([3, "more"]);
+    model.send({ kind: "ask", id: "1" });
+    expect(next.sent).toEqual([{ method: "custom", content: { kind: "ask", id: "1" } }]);
+    expect(model.waiting).toEqual(["ask"]);
+    next.tell({ method: "custom", content: { kind: "ask", id: "1" } });
+    expect(model.waiting).toEqual([]);
+    expect(messages).toEqual([[{ kind: "ask", id: "1" }, []]]);
   });
 
   it("closes the connection with the view", async () => {

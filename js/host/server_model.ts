@@ -3,17 +3,14 @@
 import type { AnyModel } from "@anywidget/types";
 import { setEnd } from "./kernel_end";
 
-/** The first message: the shown widget, or why there is none. See tfvis_nb/file_view/worker.py. */
-export interface OpenedFile {
-  view: "timeline" | "monitor";
-  model: ServerModel;
-}
+/** What the widget of a process shows. */
+export type Shown = "timeline" | "monitor";
 
 interface Message {
   method: "open" | "update" | "custom" | "refused";
   /** Lengths of the binary parts, which follow the JSON. */
   buffers: number[];
-  view?: OpenedFile["view"];
+  view?: Shown;
   state?: Record<string, unknown>;
   /** Which values of the state the binary parts are. */
   buffer_paths?: [name: string][];
@@ -25,32 +22,33 @@ type Listener = (...values: never[]) => void;
 
 export const CONNECTION_LOST = "the connection to the server is lost; close this tab and open the file again";
 
-/** Sends the path of a file, and resolves with its model. Rejects with the reason why it cannot be shown. */
-export function openFile(socket: WebSocket, path: string, signal: AbortSignal): Promise<OpenedFile> {
+/**
+ * Lets `model` follow the widget at the other end of `socket`, and resolves when it has the state. `request` is sent
+ * first, where the server asks for one. Rejects with the reason why there is no widget. Messages before the state are
+ * ignored: it has all changes.
+ */
+export function follow(
+  model: ServerModel,
+  socket: WebSocket,
+  signal: AbortSignal,
+  request?: object,
+): Promise<Shown> {
   socket.binaryType = "arraybuffer";
-  socket.addEventListener("open", () => socket.send(JSON.stringify({ path })), { signal });
+  if (request) socket.addEventListener("open", () => socket.send(JSON.stringify(request)), { signal });
   signal.addEventListener("abort", () => socket.close());
   return new Promise((resolve, reject) => {
-    let model: ServerModel | null = null;
+    const end = (reason: string) => {
+      reject(new Error(reason));
+      model.end(socket, reason);
+    };
     const received = ({ data }: MessageEvent<ArrayBuffer>) => {
       const [message, buffers] = unpack(data);
-      if (message.method === "refused") {
-        const sentence = message.sentence ?? CONNECTION_LOST;
-        reject(new Error(sentence));
-        model?.end(sentence);
-      } else if (model) model.receive(message, buffers);
-      else {
-        model = new ServerModel(socket);
-        model.receive(message, buffers);
-        resolve({ view: message.view ?? "timeline", model });
-      }
-    };
-    const closed = () => {
-      reject(new Error(CONNECTION_LOST));
-      model?.end(CONNECTION_LOST);
+      if (message.method === "refused") end(message.sentence ?? model.lost);
+      else model.receive(socket, message, buffers);
+      if (message.method === "open") resolve(message.view ?? "timeline");
     };
     socket.addEventListener("message", received, { signal });
-    socket.addEventListener("close", closed, { signal });
+    socket.addEventListener("close", () => end(model.lost), { signal });
   });
 }
 
@@ -65,19 +63,36 @@ function unpack(data: ArrayBuffer): [message: Message, buffers: DataView[]] {
   return [message, buffers];
 }
 
-/** What `AnyModel` is, as far as our hosts use it. */
+/** What `AnyModel` is, as far as our hosts use it; it outlives its connections. */
 export class ServerModel {
   readonly #state = new Map<string, unknown>();
   readonly #changed = new Set<string>();
   readonly #listeners = new Map<string, Set<Listener>>();
-  readonly #end = new AbortController();
+  /** What is asked for and not answered yet, by id. */
+  readonly #requests = new Map<string, string>();
+  /** Null before the first connection, and when it has ended. */
+  #socket: WebSocket | null = null;
+  /** The end of the connection: each has its own. */
+  #end = new AbortController();
 
-  constructor(readonly socket: WebSocket) {
+  /** `lost` is the reason of an end for which the server gives none. */
+  constructor(readonly lost = CONNECTION_LOST) {
+    this.#end.abort(new Error(lost));
     setEnd(this.asModel, this.#end.signal);
+  }
+
+  /** Why the connection has ended. */
+  get reason(): string {
+    return (this.#end.signal.reason as Error).message;
   }
 
   get asModel(): AnyModel {
     return this as unknown as AnyModel;
+  }
+
+  /** The kinds of requests that wait for an answer. */
+  get waiting(): string[] {
+    return [...this.#requests.values()];
   }
 
   get(name: string): unknown {
@@ -102,7 +117,8 @@ export class ServerModel {
     this.#send({ method: "update", state, buffer_paths: [] });
   }
 
-  send(content: object): void {
+  send(content: { kind?: string; id?: string }): void {
+    if (content.id) this.#requests.set(content.id, content.kind ?? "");
     this.#send({ method: "custom", content });
   }
 
@@ -116,8 +132,17 @@ export class ServerModel {
     this.#listeners.get(event)?.delete(listener);
   }
 
-  receive({ method, state = {}, buffer_paths = [], content }: Message, buffers: DataView[]): void {
+  receive(socket: WebSocket, message: Message, buffers: DataView[]): void {
+    const { method, state = {}, buffer_paths = [], content = {} } = message;
+    if (method === "open") {
+      this.#socket = socket;
+      this.#end = new AbortController();
+      setEnd(this.asModel, this.#end.signal);
+    }
+    if (this.#socket !== socket) return;
     if (method === "custom") {
+      // One in chunks may have more to come.
+      if (!("of" in content)) this.#requests.delete(`${content.id}`);
       this.#emit("msg:custom", content, buffers);
       return;
     }
@@ -129,12 +154,16 @@ export class ServerModel {
     for (const name of Object.keys(changed)) this.#emit(`change:${name}`);
   }
 
-  end(reason: string): void {
+  /** Rejects every request, and those that follow until there is another connection. */
+  end(socket: WebSocket, reason: string): void {
+    if (this.#socket !== socket) return;
+    this.#socket = null;
+    this.#requests.clear();
     this.#end.abort(new Error(reason));
   }
 
   #send(message: unknown): void {
-    if (this.socket.readyState === this.socket.OPEN) this.socket.send(JSON.stringify(message));
+    if (this.#socket?.readyState === this.#socket?.OPEN) this.#socket?.send(JSON.stringify(message));
   }
 
   #emit(event: string, ...values: unknown[]): void {

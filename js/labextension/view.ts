@@ -6,7 +6,7 @@ import { createElement, render } from "preact";
 import type { ExportFormat, Options } from "../host/host";
 import { KernelTimelineHost } from "../host/kernel_host";
 import { notesOf } from "../host/notes";
-import { openFile, type ServerModel } from "../host/server_model";
+import { follow, ServerModel } from "../host/server_model";
 import { KernelMonitorHost } from "../monitor/kernel_host";
 import { mountMonitor } from "../monitor/mount_monitor";
 import { save } from "../ui/download";
@@ -83,7 +83,8 @@ export default async function showFile(
   const waiting = message(element, signal);
   waiting.show(`Reading ${name} …`, "", true);
   try {
-    const { view, model } = await openFile(socket, path, signal);
+    const model = new ServerModel();
+    const view = await follow(model, socket, signal, { path });
     waiting.end();
     if (view === "timeline") return await showTimeline(element, model, signal, changed);
     return showMonitor(element, model, signal, changed);

@@ -23,7 +23,7 @@ export class KernelMonitorHost implements MonitorHost {
     readonly model: AnyModel,
     readonly signal: AbortSignal,
   ) {
-    this.#signs();
+    this.signs();
   }
 
   state(): MonitorState | null {
@@ -46,21 +46,21 @@ export class KernelMonitorHost implements MonitorHost {
   }
 
   async command(command: Command): Promise<void> {
-    await this.#ask("command", { command });
+    await this.ask("command", { command });
   }
 
   async open(trace: number): Promise<Opened> {
-    const { buffers } = await this.#ask("open", { trace });
+    const { buffers } = await this.ask("open", { trace });
     return { drawn: buffers[0], details: async () => buffers[1] };
   }
 
   async notes(trace: number): Promise<Notes> {
-    const { reply } = await this.#ask("notes", { trace });
+    const { reply } = await this.ask("notes", { trace });
     return reply as unknown as Notes;
   }
 
   async annotate(trace: number, { annotations, views }: Notes): Promise<void> {
-    await this.#ask("annotate", { trace, annotations, views });
+    await this.ask("annotate", { trace, annotations, views });
   }
 
   opened(): number[] {
@@ -81,19 +81,23 @@ export class KernelMonitorHost implements MonitorHost {
   }
 
   async #file(kind: string, content: Record<string, unknown>, name: string): Promise<NamedFile> {
-    const { reply, buffers } = await this.#ask(kind, content);
+    const { reply, buffers } = await this.ask(kind, content);
     return { name: reply.name ?? name, content: new Blob(buffers as BlobPart[]) };
   }
 
   /** While one sign has not been answered no other is sent: a busy kernel would find them all when it is idle. */
-  async #signs(): Promise<void> {
-    while (!this.signal.aborted && !endOf(this.model).aborted) {
-      await this.#ask("watch", {}).catch(() => {});
+  protected async signs(): Promise<void> {
+    const end = endOf(this.model);
+    while (!this.signal.aborted && !end.aborted) {
+      await this.ask("watch", {}).catch(() => {});
       await new Promise((resolve) => setTimeout(resolve, SIGN_OF_LIFE_MS));
     }
   }
 
-  #ask(kind: string, content: Record<string, unknown>): Promise<{ reply: Reply; buffers: Uint8Array[] }> {
+  protected ask(
+    kind: string,
+    content: Record<string, unknown>,
+  ): Promise<{ reply: Reply; buffers: Uint8Array[] }> {
     return requestKernel(this.model, kind, content, this.signal, (reply, buffers) => ({ reply, buffers }));
   }
 }

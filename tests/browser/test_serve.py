@@ -20,12 +20,12 @@ import tfvis_nb as tv
 from tests.browser.timeline import Timeline
 from tests.browser.watched import Watched
 from tests.hostile_names import HOSTILE
-from tests.serving.client import ask
 from tests.serving.conftest import METADATA, write_session
 from tests.support.with_tensorflow import Started
 from tfvis_nb.serving import MonitorServer
 from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
+from tfvis_nb.session.snapshot import session_state
 
 ROOT = Path(__file__).parents[2]
 SECONDS = 60_000
@@ -139,12 +139,18 @@ class Stranger(ThreadingHTTPServer):
 
 
 TRIES = """async (server) => {
+    const connect = (protocols) => new Promise((opened, refused) => {
+        const socket = new WebSocket(server.replace("http", "ws") + "api/socket", protocols);
+        socket.onopen = () => opened("open");
+        socket.onerror = refused;
+    });
     const tries = {
-        read: () => fetch(server + "api/state", { credentials: "include" }).then((answer) => answer.text()),
-        order: () => fetch(server + "api/command", { method: "POST", credentials: "include",
-            headers: { "Content-Type": "application/json" }, body: '{"do": "trace_all"}' }),
-        blind: () => fetch(server + "api/command", { method: "POST", credentials: "include", mode: "no-cors",
-            body: '{"do": "trace_all"}' }).then((answer) => answer.text()),
+        read: () => fetch(server + "api/save", { credentials: "include" }).then((answer) => answer.text()),
+        blind: () => fetch(server + "api/save", { credentials: "include", mode: "no-cors" })
+            .then((answer) => answer.text()),
+        socket: () => connect([]),
+        named: () => connect(["tfvis-nb"]),
+        guessed: () => connect(["tfvis-nb", "none"]),
         script: () => new Promise((ran, refused) => document.head.append(Object.assign(
             document.createElement("script"), { src: server + "serve.js", onload: ran, onerror: refused }))),
         image: () => new Promise((ran, refused) => Object.assign(
@@ -179,7 +185,8 @@ def test_a_page_of_another_site_gets_nothing(context: BrowserContext, tmp_path: 
             assert page.evaluate(TRIES, server.address) == []
             framed = [frame for frame in page.frames if frame is not page.main_frame]
             assert [frame.locator("#tfvis-root").count() for frame in framed] == [0]
-        assert ask(server, "/api/state").json["rule"] == ""
+        with tv.open_session(path) as session:
+            assert session_state(session)["rule"] == ""
     stranger.close()
 
 

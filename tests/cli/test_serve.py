@@ -17,11 +17,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from urllib.parse import urlsplit
 
+import psutil
 import pytest
 import trustme
 
 from tests.cli.command import complaint, tfvis_nb_here
-from tests.serving.conftest import write_session
+from tests.serving.client import Printed, Viewer
+from tests.serving.conftest import command_after, write_session
 from tests.support.conditions import wait_until
 from tests.support.texts import says
 from tfvis_nb.cli import main
@@ -126,27 +128,41 @@ def cpu_seconds(pid: int) -> float:
 
 
 def test_ctrl_c_does_not_wait_for_a_trace_that_is_being_written(tmp_path: Path) -> None:
-    path = tmp_path / "run.tfvis"
+    path, asked = tmp_path / "run.tfvis", tmp_path / "asked"
     write_session(path)
+    slow = command_after(
+        "import pathlib, time\n"
+        "from tfvis_nb.display.monitor import trace_files\n"
+        "def payload(*given):\n"
+        f"    pathlib.Path({str(asked)!r}).touch()\n"
+        "    time.sleep(60)\n"
+        "trace_files.timeline_payload = payload"
+    )
     code = (
-        "import sys, time; from tfvis_nb.cli import main\n"
-        "from tfvis_nb.serving.service import MonitorService\n"
-        "def opened(self, number): print('asked', flush=True); time.sleep(60)\n"
-        f"MonitorService.opened = opened; sys.exit(main(['serve', {str(path)!r}, '--no-browser']))"
+        "import sys; from tfvis_nb.cli import main; from tfvis_nb.serving import process\n"
+        f"process._COMMAND = {slow}; sys.exit(main(['serve', {str(path)!r}, '--no-browser']))"
     )
     with subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
         assert process.stdout is not None
-        address = urlsplit(process.stdout.readline().strip())
-        connection = http.client.HTTPConnection("127.0.0.1", address.port, timeout=30)
-        token = address.query.removeprefix("token=")
-        connection.request("GET", "/api/trace/1/drawn", headers={"Authorization": f"token {token}"})
-        assert process.stdout.readline() == "asked\n"
-        began = time.monotonic()
-        assert ended(process) == (130, [f"tfvis-nb: {Text('ctrl_c_ends_server')}"])
-        assert time.monotonic() - began < 20
-        connection.close()
+        with Viewer(Printed(process.stdout.readline().strip())) as viewer:
+            viewer.send({"method": "custom", "content": {"kind": "open", "trace": 1}})
+            wait_until(asked.exists)
+            (worker,) = psutil.Process(process.pid).children()
+            began = time.monotonic()
+            assert ended(process) == (130, [f"tfvis-nb: {Text('ctrl_c_ends_server')}"])
+            assert time.monotonic() - began < 20
+            wait_until(lambda: not worker.is_running())
+
+
+def test_a_server_that_is_killed_leaves_no_process(tmp_path: Path) -> None:
+    with serving(tmp_path / "run.tfvis", "--no-browser") as (process, url), Viewer(Printed(url)) as viewer:
+        assert viewer.now()["waiting"]
+        (worker,) = psutil.Process(process.pid).children()
+        assert os.getpgid(worker.pid) != os.getpgid(process.pid)  # signals of the terminal are for the server
+        process.kill()
+        wait_until(lambda: not worker.is_running() or worker.status() == psutil.STATUS_ZOMBIE)
 
 
 @pytest.mark.thorough

@@ -21,7 +21,7 @@ import psutil
 from tornado.httpclient import HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
-from tfvis_nb.file_view.frames import pack
+from tfvis_nb.serving.frames import pack
 
 TOKEN = "a-token-of-these-tests"
 EXTENSION = "--ServerApp.jpserver_extensions={'tfvis_nb.file_view': True}"
@@ -178,6 +178,6 @@ def _runs(process: psutil.Process) -> bool:
 
 def _is_worker(process: psutil.Process) -> bool:
     try:
-        return "tfvis_nb.file_view.worker" in list[str](process.cmdline())
+        return "tfvis_nb.serving.worker" in list[str](process.cmdline())
     except psutil.Error:
         return False

@@ -1,4 +1,4 @@
-"""Which files may be opened: those below the root folder, as the contents manager has it."""
+"""Which files may be opened: those below the root folder, as the contents manager has it. Their memory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from jupyter_server.services.contents.largefilemanager import AsyncLargeFileMana
 from jupyter_server.services.contents.manager import ContentsManager
 
 from tfvis_nb.display.refusals import Refusal
-from tfvis_nb.file_view.handler import local_file
+from tfvis_nb.file_view.handler import local_file, memory_left
 
 
 @pytest.fixture
@@ -73,3 +73,12 @@ def test_a_server_that_keeps_files_elsewhere() -> None:
     with pytest.raises(Refusal) as refused:
         local_file(ContentsManager(), "step.pb")
     assert refused.value.status == 501
+
+
+def test_views_together_take_no_more_than_the_limit() -> None:
+    taken: list[int] = []
+    for _ in range(8):
+        taken.append(memory_left(16_000, 8, taken))
+    assert taken == [9000, *[1000] * 7]
+    # The memory of a closed view is free again.
+    assert memory_left(16_000, 8, taken[1:]) == 9000

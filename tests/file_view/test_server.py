@@ -243,7 +243,9 @@ def test_limits_and_the_end_of_the_server(tmp_path: Path) -> None:
         server.close()
 
 
-def test_who_may_only_read_commands_no_job_and_limited_memory(tmp_path: Path) -> None:
+def test_who_may_only_read_commands_no_job_and_limited_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     rules = tmp_path / "readers.py"
     rules.write_text(
         "from jupyter_server.auth import Authorizer\n"
@@ -251,12 +253,9 @@ def test_who_may_only_read_commands_no_job_and_limited_memory(tmp_path: Path) ->
         "    def is_authorized(self, handler, user, action, resource):\n"
         "        return action == 'read'\n"
     )
-    os.environ["PYTHONPATH"] = f"{tmp_path}"
-    try:
-        options = ("--ServerApp.authorizer_class=readers.Readers", "--TraceFiles.most_bytes=600000000")
-        server = Server(tmp_path, *options)
-    finally:
-        del os.environ["PYTHONPATH"]
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    options = ("--ServerApp.authorizer_class=readers.Readers", "--TraceFiles.most_bytes=600000000")
+    server = Server(tmp_path, *options)
     write_session(server.root / "run.tfvis")
     with (server.root / "large.pb").open("wb") as file:
         file.truncate(1_000_000_000)

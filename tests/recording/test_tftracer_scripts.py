@@ -83,10 +83,9 @@ estimator.train(input_fn, hooks=[])
 
 # The requests of a browser at the address in the log.
 ASKING = """
-import json, urllib.request
-address, _, token = tracing_server.url.partition("?token=")
-request = urllib.request.Request(address + "api/state", headers={"Authorization": "token " + token})
-signatures = json.load(urllib.request.urlopen(request))["signatures"]
+import json
+from tests.serving.client import Printed, state
+signatures = state(Printed(tracing_server.url))["signatures"]
 print(json.dumps({each["label"]: each["runs"] for each in signatures}))
 """
 

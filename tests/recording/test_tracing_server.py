@@ -20,7 +20,8 @@ import pytest
 import trustme
 
 import tfvis_nb as tv
-from tests.support.recorded_sessions import asked, runs_of
+from tests.serving.client import Printed, command, state
+from tests.support.recorded_sessions import runs_of
 from tests.support.texts import raises_id, says
 from tfvis_nb import TracingServer
 from tfvis_nb.texts import Text, text_of
@@ -28,12 +29,17 @@ from tfvis_nb.texts import Text, text_of
 pytestmark = pytest.mark.tensorflow
 
 
+def monitor(server: TracingServer) -> Printed:
+    assert server.url is not None
+    return Printed(server.url)
+
+
 def test_a_trace_is_asked_for_in_the_page(made: Callable[..., TracingServer], session: Any) -> None:
     server = made(keep_traces=2)
     with server.session:
         session.run("loss:0")
         for run in range(2, 5):
-            asked(server, "api/command", {"do": "trace_next", "signature": 1})
+            command(monitor(server), do="trace_next", signature=1)
             session.run("loss:0")
             session.run("loss:0")
             assert server.session.traces["run"].iloc[-1] == 2 * run - 2
@@ -48,7 +54,7 @@ def test_a_trace_is_asked_for_in_the_page(made: Callable[..., TracingServer], se
 def test_nobody_without_the_token(made: Callable[..., TracingServer]) -> None:
     server = made()
     assert server.url is not None
-    for address in (server.url.partition("?")[0] + "api/state", server.url[:-3] + "abc"):
+    for address in (server.url.partition("?")[0] + "api/save", server.url[:-3] + "abc"):
         with pytest.raises(urllib.error.HTTPError, match=r"40[13]"):
             urllib.request.urlopen(address)
 
@@ -61,7 +67,7 @@ def test_start_and_stop(made: Callable[..., TracingServer], session: Any) -> Non
     server.start_web_server()
     with server.session:
         session.run("loss:0")
-        assert asked(server, "api/state")["signatures"][0]["runs"] == 1
+        assert state(monitor(server))["signatures"][0]["runs"] == 1
         threading.Timer(0.3, server.stop_web_server).start()
         server.join()
         assert server.url is None
@@ -125,13 +131,8 @@ def test_it_is_served_by_https(
         server = made(server_ip="0.0.0.0", is_horovod=True, **files)
     assert Text("monitor_not_encrypted") not in caplog.text
     assert server.url is not None
-    address, _, token = server.url.partition("?token=")
-    assert address.startswith("https://")
-    # The token may contain a short name as well.
-    address = address.replace(socket.gethostname(), "127.0.0.1")
-    request = urllib.request.Request(address + "api/state", headers={"Authorization": f"token {token}"})
-    with urllib.request.urlopen(request, context=context) as answer:
-        assert answer.status == 200
+    assert server.url.startswith("https://")
+    assert state(monitor(server), context=context)["waiting"]
     with caplog.at_level(logging.WARNING):
         assert made(certfile=tmp_path / "none.pem").url is None
     assert says(caplog.text, "monitor_not_served")

@@ -12,8 +12,11 @@ Send = Callable[[bytes], Awaitable[None]]
 
 PACE_S = 0.05
 AGAIN_S = 0.25
-STRANGER = b"GET /api/state HTTP/1.1\r\nHost: localhost\r\n\r\n"
-POST = b"POST /api/command HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+STRANGER = (
+    b"GET /api/socket HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+    b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+)
+POST = b"POST /api/socket HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
 
 
 async def silent(_: Send) -> None:
@@ -52,6 +55,14 @@ async def unread_answers(send: Send) -> None:
         await asyncio.sleep(PACE_S)
 
 
+async def frames_without_token(send: Send) -> None:
+    """Ask for a WebSocket, and send messages without waiting for the answer."""
+    await send(STRANGER)
+    while True:
+        await send(b"\x81\xfe\x10\x00abcd" + b" " * 0x1000)
+        await asyncio.sleep(PACE_S)
+
+
 async def no_http(send: Send) -> None:
     """Send bytes that are not a request."""
     while True:
@@ -59,9 +70,8 @@ async def no_http(send: Send) -> None:
         await asyncio.sleep(PACE_S)
 
 
-BEHAVIOURS = {
-    each.__name__: each for each in (silent, slow_headers, slow_body, endless_body, unread_answers, no_http)
-}
+_ALL = (silent, slow_headers, slow_body, endless_body, unread_answers, frames_without_token, no_http)
+BEHAVIOURS = {each.__name__: each for each in _ALL}
 
 
 @contextmanager

@@ -11,7 +11,7 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from tests.serving.client import ask
+from tests.serving.client import Viewer
 from tests.serving.conftest import write_session
 from tests.serving.hostile import BEHAVIOURS, Send, beset
 from tfvis_nb.serving import MonitorServer
@@ -23,14 +23,18 @@ ANSWERS = 8
 def waits(path: Path, behaviour: Callable[[Send], Awaitable[None]]) -> list[float]:
     """Return the seconds that each answer takes, and then the end of the server."""
     found: list[float] = []
-    with MonitorServer(path) as server, beset(server.port, CLIENTS, behaviour):
-        for _ in range(ANSWERS):
+    with MonitorServer(path) as server, Viewer(server) as first:
+        first.now()  # its process has started
+        with beset(server.port, CLIENTS, behaviour):
+            for _ in range(ANSWERS):
+                began = time.monotonic()
+                with Viewer(server) as viewer:
+                    assert viewer.now()["name"] == path.name
+                found.append(time.monotonic() - began)
+            assert first.now()["name"] == path.name
             began = time.monotonic()
-            assert ask(server, "/api/state").status == 200
+            server.stop()
             found.append(time.monotonic() - began)
-        began = time.monotonic()
-        server.stop()
-        found.append(time.monotonic() - began)
     return found
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.serving.client import Answer, ask, command
+from tests.serving.client import Answer, Viewer, ask
 from tests.support.texts import raises_id
 from tfvis_nb.serving import MonitorServer
 from tfvis_nb.texts import Text
@@ -18,15 +18,10 @@ from tfvis_nb.texts import Text
 ADDRESSES = [
     ("GET", "/"),
     ("GET", "/serve.js"),
-    ("GET", "/api/state"),
-    ("POST", "/api/command"),
-    ("GET", "/api/trace/1/drawn"),
-    ("GET", "/api/trace/1/details"),
-    ("GET", "/api/trace/1/download?format=json"),
-    ("GET", "/api/trace/1/download?format=pb"),
+    ("GET", "/api/socket"),
     ("GET", "/api/save"),
     ("GET", "/no-such-address"),
-    ("DELETE", "/api/state"),
+    ("DELETE", "/api/save"),
 ]
 every_address = pytest.mark.parametrize(("method", "place"), ADDRESSES)
 
@@ -67,7 +62,7 @@ def test_with_a_wrong_token(server: MonitorServer, method: str, place: str, toke
 
 @pytest.mark.parametrize("scheme", ["Bearer", "Basic", ""])
 def test_another_scheme(server: MonitorServer, scheme: str) -> None:
-    answer = ask(server, "/api/state", token="", Authorization=f"{scheme} {server.token}")
+    answer = ask(server, "/api/save", token="", Authorization=f"{scheme} {server.token}")
     assert answer.status == 403
 
 
@@ -103,11 +98,11 @@ def test_who_opens_it_without_a_token_is_told_in_a_page(server: MonitorServer) -
     for refused in (ask(server, "/?token=wrong", token=""), ask(server, "/", Host="evil.example")):
         assert refused.headers["Content-Type"] == "text/html; charset=utf-8"
         assert b"<main>" in refused.body
-    assert ask(server, "/api/state", token="").headers["Content-Type"] == "application/json"
+    assert ask(server, "/api/save", token="").headers["Content-Type"] == "application/json"
 
 
 def test_a_token_in_another_address_is_none(server: MonitorServer) -> None:
-    assert ask(server, f"/api/state?token={server.token}", token="").status == 401
+    assert ask(server, f"/api/save?token={server.token}", token="").status == 401
     assert ask(server, f"/?token={server.token}", "POST", token="").status == 401
 
 
@@ -117,9 +112,33 @@ def test_the_token_goes_from_the_address_into_a_key_of_this_port(server: Monitor
     assert server.token.encode() not in entered.body
     nonce = re.findall(r"script-src 'nonce-([\w-]+)'", entered.headers["Content-Security-Policy"])
     assert re.findall(r"<script[^>]*>", entered.body.decode()) == [f'<script nonce="{nonce[0]}">']
-    assert ask(server, "/api/state", token=key_of(entered)).status == 200
+    assert ask(server, "/api/save", token=key_of(entered)).status == 200
     for wrong in ("none", key_of(entered)[:-1], cookie_of(entered).partition("=")[2]):
-        assert ask(server, "/api/state", token=wrong).status == 403
+        assert ask(server, "/api/save", token=wrong).status == 403
+
+
+def test_sockets_take_the_key_of_the_page(server: MonitorServer) -> None:
+    key = key_of(enter(server))
+    own = {"Origin": f"http://127.0.0.1:{server.port}", "Sec-Fetch-Site": "same-origin"}
+    with Viewer(server, token="", headers={**own, "Sec-WebSocket-Protocol": f"tfvis-nb, {key}"}) as viewer:
+        assert viewer.socket.selected_subprotocol == "tfvis-nb"
+        assert viewer.now()["name"] == "run.tfvis"
+    for protocols, status in (
+        ("tfvis-nb", 403),
+        ("tfvis-nb, ", 403),
+        ("tfvis-nb, none", 403),
+        (f"tfvis-nb, {key[:-1]}", 403),
+        (f"tfvis-nb, {key}, {key}", 403),
+        (f"tfvis-nb, {cookie_of(enter(server)).partition('=')[2]}", 403),
+        (f"other, {key}", 401),
+        (key, 401),
+        ("", 401),
+    ):
+        answer = ask(server, "/api/socket", token="", more={"Sec-WebSocket-Protocol": protocols})
+        assert answer.status == status, protocols
+    # A wrong header is not made up for.
+    answer = ask(server, "/api/socket", token="x", more={"Sec-WebSocket-Protocol": f"tfvis-nb, {key}"})
+    assert answer.status == 403
 
 
 def test_the_cookie_is_for_the_page_alone(server: MonitorServer) -> None:
@@ -148,10 +167,10 @@ def test_a_page_outlives_a_start_with_the_same_token_alone(path: Path) -> None:
     with MonitorServer(path, token=TOKEN) as server:
         entered = enter(server)
     with MonitorServer(path, port=server.port, token=TOKEN) as again:
-        assert ask(again, "/api/state", token=key_of(entered)).status == 200
+        assert ask(again, "/api/save", token=key_of(entered)).status == 200
         assert ask(again, "/", token="", Cookie=cookie_of(entered)).status == 200
     with MonitorServer(path, port=server.port) as other:
-        assert ask(other, "/api/state", token=key_of(entered)).status == 403
+        assert ask(other, "/api/save", token=key_of(entered)).status == 403
         assert ask(other, "/", token="", Cookie=cookie_of(entered)).status == 401
 
 
@@ -190,14 +209,14 @@ def test_a_page_of_another_origin(
     server: MonitorServer, method: str, place: str, headers: dict[str, str]
 ) -> None:
     sent = {name: value.format(port=server.port) for name, value in headers.items()}
-    answer = ask(server, place, method, Content_Type="application/json", more=sent)
+    answer = ask(server, place, method, more=sent)
     assert answer.status == 403
     assert Text("foreign_page").encode() in answer.body.lower()
 
 
 def test_the_own_page(server: MonitorServer) -> None:
     own = {"Origin": f"http://127.0.0.1:{server.port}", "Sec_Fetch_Site": "same-origin"}
-    assert ask(server, "/api/state", more=own).status == 200
+    assert ask(server, "/api/save", more=own).status == 200
 
 
 @every_address
@@ -224,14 +243,14 @@ def test_a_name_that_was_made_to_point_here(
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8888", "127.0.0.1:1", "[::1]", "[0:0::1]:80"])
 def test_names_of_the_loopback(server: MonitorServer, host: str) -> None:
     # With any port: it is another one at the near end of a tunnel.
-    assert ask(server, "/api/state", Host=host, Origin=f"http://{host}").status == 200
+    assert ask(server, "/api/save", Host=host, Origin=f"http://{host}").status == 200
 
 
 def test_allowed_names(path: Path) -> None:
     with MonitorServer(path, allowed_hosts=["Monitor.example.org", "fe80::1"]) as server:
-        assert ask(server, "/api/state", Host="monitor.example.org:443").status == 200
-        assert ask(server, "/api/state", Host="[fe80:0::1]").status == 200
-        assert ask(server, "/api/state", Host="example.org").status == 403
+        assert ask(server, "/api/save", Host="monitor.example.org:443").status == 200
+        assert ask(server, "/api/save", Host="[fe80:0::1]").status == 200
+        assert ask(server, "/api/save", Host="example.org").status == 403
     for name in ("a b", "http://a", "a/b", "", "a:80"):
         with raises_id(ValueError, "allowed_host_no_name"):
             MonitorServer(path, allowed_hosts=[name])
@@ -242,18 +261,8 @@ def test_everywhere_is_any_number_and_the_own_name(path: Path) -> None:
         assert not server.loopback
         assert server.address == f"http://{socket.gethostname()}:{server.port}/"
         for host in (socket.gethostname(), "192.0.2.7:80", "localhost"):
-            assert ask(server, "/api/state", Host=host).status == 200
-        assert ask(server, "/api/state", Host="evil.example").status == 403
-
-
-@pytest.mark.parametrize(
-    "kind", ["text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""]
-)
-def test_requests_of_html_forms_are_no_commands(server: MonitorServer, kind: str) -> None:
-    answer = ask(server, "/api/command", "POST", b'{"do": "trace_all"}', Content_Type=kind)
-    assert answer.status == 415
-    assert "application/json" in answer.error
-    assert ask(server, "/api/state").json["rule"] == ""
+            assert ask(server, "/api/save", Host=host).status == 200
+        assert ask(server, "/api/save", Host="evil.example").status == 403
 
 
 def test_tokens(path: Path) -> None:
@@ -264,16 +273,19 @@ def test_tokens(path: Path) -> None:
         # The browser sends the cookies of a host to each of its ports.
         assert cookie_of(enter(one)).partition("=")[0] != cookie_of(enter(other)).partition("=")[0]
         assert ask(other, "/", token="", Cookie=cookie_of(enter(one))).status == 401
-        assert command(one, do="trace_all").status == command(other, do="trace_all").status == 200
     for token in ("", "short", "has spaces in the text", "k" * 15, "\u00fc" * 20, "a" * 20 + "\n"):
         with raises_id(ValueError, "token_too_short"):
             MonitorServer(path, token=token)
     with MonitorServer(path, token=TOKEN) as server:
-        assert ask(server, "/api/state", token=TOKEN).status == 200
+        assert ask(server, "/api/save", token=TOKEN).status == 200
 
 
 def test_nobody_logs_the_token(server: MonitorServer, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(0)
-    enter(server)
+    key = key_of(enter(server))
+    for protocol in (f"tfvis-nb, {key}", f"tfvis-nb, {server.token}"):
+        with Viewer(server, token="", headers={"Sec-WebSocket-Protocol": protocol}) as viewer:
+            viewer.now()
     ask(server, f"/nothing?token={server.token}")
     assert server.token not in caplog.text
+    assert key not in caplog.text

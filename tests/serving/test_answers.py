@@ -16,12 +16,11 @@ from urllib.parse import unquote
 import pytest
 
 import tfvis_nb as tv
-from tests.serving.client import ask, command
+from tests.serving.client import Viewer, ask, state
 from tests.serving.conftest import METADATA, write_session
 from tests.support.texts import says
 from tfvis_nb import serving
-from tfvis_nb.display import refusals
-from tfvis_nb.display.monitor import trace_files
+from tfvis_nb.display.monitor import monitor_widget, trace_files
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
@@ -65,9 +64,9 @@ def test_a_hostile_name_is_text(tmp_path: Path) -> None:
     assert "&lt;script&gt;alert(1)&lt;.tfvis" in page
 
 
-@pytest.mark.parametrize("place", ["/", "/serve.js", "/api/state", "/api/trace/1/drawn", "/no-such"])
+@pytest.mark.parametrize("place", ["/", "/serve.js", "/api/save", "/api/socket", "/no-such"])
 def test_nothing_is_kept_or_shown_elsewhere(server: MonitorServer, place: str) -> None:
-    headers = ask(server, place).headers
+    headers = ask(server, place, Upgrade="none").headers
     assert headers["Cache-Control"] == "no-store"
     assert headers["X-Content-Type-Options"] == "nosniff"
     assert headers["Referrer-Policy"] == "no-referrer"
@@ -77,117 +76,100 @@ def test_nothing_is_kept_or_shown_elsewhere(server: MonitorServer, place: str) -
     assert "Server" not in headers
 
 
+def test_the_page_connects_to_the_host_that_the_browser_calls(server: MonitorServer) -> None:
+    policy = ask(server, "/", Host="localhost:1234").headers["Content-Security-Policy"]
+    assert "connect-src 'self' ws://localhost:1234 wss://localhost:1234;" in policy
+
+
 def test_the_state(server: MonitorServer, path: Path) -> None:
-    answer = ask(server, "/api/state")
-    assert answer.headers["Content-Type"] == "application/json"
     with tv.open_session(path) as session:
         expected = session_state(session)
-    state = answer.json
-    assert abs(state.pop("now_ms") - expected.pop("now_ms")) < 60_000
-    assert state == json.loads(json.dumps(expected))
-    assert [(row["label"], row["runs"], row["traces"]) for row in state["signatures"]] == [("train", 1, 1)]
-    packed = ask(server, "/api/state", Accept_Encoding="gzip, deflate")
-    assert packed.headers["Content-Encoding"] == "gzip"
-    assert json.loads(gzip.decompress(packed.body))["signatures"] == state["signatures"]
+    sent = state(server)
+    assert abs(sent.pop("now_ms") - expected.pop("now_ms")) < 60_000
+    assert sent == json.loads(json.dumps(expected))
+    assert [(row["label"], row["runs"], row["traces"]) for row in sent["signatures"]] == [("train", 1, 1)]
 
 
-def test_a_state_that_is_known_is_not_sent_again(server: MonitorServer) -> None:
-    tag = ask(server, "/api/state").headers["ETag"]
-    again = ask(server, "/api/state", If_None_Match=f'"x", W/{tag}')
-    assert (again.status, again.body, again.headers["ETag"]) == (304, b"", tag)
-    ordered = command(server, do="trace_all", signature=None)
-    changed = ask(server, "/api/state", If_None_Match=tag)
-    assert changed.status == 200
-    assert changed.headers["ETag"] == ordered.headers["ETag"] != tag
-    # The connection is still in step after an answer without a body.
-    assert changed.json["rule"] == ordered.json["rule"] == "all"
+def test_changes_go_to_all_and_answers_to_who_asked(server: MonitorServer) -> None:
+    with Viewer(server) as one, Viewer(server) as other:
+        before = [viewer.now()["rule"] for viewer in (one, other)]
+        assert len(one.ask("open", trace=1)["buffers"]) == 2
+        assert one.command(do="trace_all")["rule"] == "all"
+        # Nothing of the trace has come here.
+        told = other.next()
+        assert told is not None
+        assert (told["method"], other.state["rule"]) == ("update", "all")
+    assert before == ["", ""]
+
+
+def test_commands_do_not_wait_for_a_trace(slow_traces: Path, path: Path) -> None:
+    with MonitorServer(path) as server, Viewer(server) as viewer:
+        viewer.now()
+        viewer.send({"method": "custom", "content": {"kind": "open", "trace": 1, "id": "7"}})
+        assert viewer.command(do="trace_all")["rule"] == "all"
+        slow_traces.touch()
+        opened = viewer.next()
+        assert opened is not None
+        assert opened["content"]["id"] == "7"
 
 
 def test_commands(server: MonitorServer, path: Path) -> None:
-    answer = command(server, do="trace_every", n=7, signature=1)
-    assert answer.status == 200
-    assert [row["rule"] for row in answer.json["signatures"]] == ["every 7"]
-    assert command(server, do="stop_tracing", signature=None).json["signatures"][0]["rule"] == ""
-    assert command(server, do="delete", traces=[1]).json["traces"] == []
-    assert len(tv.open_session(path).traces) == 0
-    assert ask(server, "/api/trace/1/drawn").error == Text("trace_gone", trace=1)
+    with Viewer(server) as viewer:
+        rules = [row["rule"] for row in viewer.command(do="trace_every", n=7, signature=1)["signatures"]]
+        assert rules == ["every 7"]
+        assert viewer.command(do="stop_tracing", signature=None)["signatures"][0]["rule"] == ""
+        assert viewer.command(do="delete", traces=[1])["traces"] == []
+        assert len(tv.open_session(path).traces) == 0
+        assert viewer.error("open", trace=1) == Text("trace_gone", trace=1)
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        {},
-        {"do": "explode"},
-        {"do": None},
-        {"do": ["trace_next"]},
-        {"do": "trace_next", "signature": 99},
-        {"do": "trace_next", "signature": "no such"},
-        {"do": "trace_next", "signature": {"a": 1}},
-        {"do": "trace_next", "signature": 2**70},
-        {"do": "trace_every", "n": 0},
-        {"do": "trace_every", "n": "many"},
-        {"do": "trace_every"},
-        {"do": "trace_slow", "factor": -1},
-        {"do": "trace_slow", "factor": float("nan")},
-        {"do": "delete"},
-        {"do": "delete", "traces": "all"},
-        {"do": "delete", "traces": [2**70]},
-        {"do": "delete", "traces": [[1]]},
-    ],
+NO_COMMANDS: tuple[object, ...] = (
+    *(None, 7, [], "trace_all", {}, {"do": "explode"}, {"do": None}, {"do": ["trace_next"]}),
+    *({"do": "trace_next", "signature": signature} for signature in (99, "no such", {"a": 1}, 2**70)),
+    *({"do": "trace_every"}, {"do": "trace_every", "n": 0}, {"do": "trace_every", "n": "many"}),
+    *({"do": "trace_slow", "factor": -1}, {"do": "trace_slow", "factor": float("nan")}),
+    *({"do": "delete"}, {"do": "delete", "traces": "all"}, {"do": "delete", "traces": [2**70]}),
+    {"do": "delete", "traces": [[1]]},
 )
-def test_requests_without_a_command(server: MonitorServer, path: Path, words: dict[str, object]) -> None:
-    answer = command(server, **words)
-    assert answer.status == 400
-    assert len(answer.error) < 400
+
+
+def test_requests_without_a_command(viewer: Viewer, path: Path) -> None:
+    for words in NO_COMMANDS:
+        assert len(viewer.error("command", command=words)) < 400
     session = tv.open_session(path)
     assert len(session.traces) == 1
     assert session.signatures[["requested", "rule"]].values.tolist() == [[0, ""]]
 
 
-def test_a_trace_equals_the_exported_page(server: MonitorServer, path: Path) -> None:
+def test_a_trace_equals_the_exported_page(viewer: Viewer, path: Path) -> None:
     trace = compress_gaps(tv.open_session(path).read(1))
-    for part, expected in (("drawn", drawn(trace, title="train, run 1")), ("details", details(trace))):
-        answer = ask(server, f"/api/trace/1/{part}")
-        assert answer.headers["Content-Type"] == "application/octet-stream"
-        assert name_of(answer.headers["Content-Disposition"]) == f"train-run-1.{part}.gz"
-        assert gzip.decompress(answer.body) == gzip.decompress(expected)
+    answer = viewer.ask("open", trace=1)
+    assert answer["title"] == "train, run 1"
+    expected = (drawn(trace, title="train, run 1"), details(trace))
+    assert list(map(gzip.decompress, answer["buffers"])) == list(map(gzip.decompress, expected))
 
 
-@pytest.mark.parametrize("form", ["json", "parquet"])
-def test_downloads_are_read_back(server: MonitorServer, path: Path, form: str, tmp_path: Path) -> None:
-    answer = ask(server, f"/api/trace/1/download?format={form}")
-    assert answer.status == 200
-    name = name_of(answer.headers["Content-Disposition"])
-    assert name == f"run-train-run-1.{form}"
-    (tmp_path / name).write_bytes(answer.body)
-    again, trace = tv.read_trace(tmp_path / name), tv.open_session(path).read(1)
-    assert again.events["name"].tolist() == trace.events["name"].tolist()
-    assert again.events["start_ns"].tolist() == trace.events["start_ns"].tolist()
+def test_downloads_are_read_back(viewer: Viewer, path: Path, tmp_path: Path) -> None:
+    for form in ("json", "parquet"):
+        answer = viewer.ask("download", trace=1, format=form)
+        assert answer["name"] == f"run-train-run-1.{form}"
+        (tmp_path / answer["name"]).write_bytes(answer["buffers"][0])
+        again, trace = tv.read_trace(tmp_path / answer["name"]), tv.open_session(path).read(1)
+        assert again.events["name"].tolist() == trace.events["name"].tolist()
+        assert again.events["start_ns"].tolist() == trace.events["start_ns"].tolist()
 
 
-def test_tensorflows_own_message_byte_for_byte(server: MonitorServer, tmp_path: Path) -> None:
-    answer = ask(server, "/api/trace/1/download?format=pb")
-    assert name_of(answer.headers["Content-Disposition"]) == "run-train-run-1.pb"
-    assert answer.headers["Content-Type"] == "application/octet-stream"
-    assert answer.body == METADATA
-    (tmp_path / "step.pickle").write_bytes(ask(server, "/api/trace/1/download?format=pickle").body)
+def test_tensorflows_own_message_byte_for_byte(viewer: Viewer, tmp_path: Path) -> None:
+    answer = viewer.ask("download", trace=1, format="pb")
+    assert (answer["name"], answer["buffers"]) == ("run-train-run-1.pb", [METADATA])
+    (tmp_path / "step.pickle").write_bytes(viewer.ask("download", trace=1, format="pickle")["buffers"][0])
     assert unpickled(tmp_path / "step.pickle") == METADATA
 
 
-def test_a_page_is_downloaded_and_never_shown_here(server: MonitorServer) -> None:
-    answer = ask(server, "/api/trace/1/download?format=html")
-    assert name_of(answer.headers["Content-Disposition"]) == "run-train-run-1.html"
-    assert answer.headers["Content-Type"] == "application/octet-stream"
-    assert 'id="tfvis-drawn"' in answer.body.decode()
-
-
-@pytest.mark.parametrize(
-    "query", ["", "?format=", "?format=pkl", "?format=json&format=html", "?format=../x", "?" + "a&" * 200]
-)
-def test_unknown_formats(server: MonitorServer, query: str) -> None:
-    answer = ask(server, f"/api/trace/1/download{query}")
-    assert answer.status == 400
-    assert says(answer.error, "no_such_format", formats=", ".join(trace_files.FORMATS))
+def test_unknown_formats(viewer: Viewer) -> None:
+    for form in (None, "", "pkl", "../x", ["json"], "a" * 500):
+        sentence = viewer.error("download", trace=1, format=form)
+        assert says(sentence, "no_such_format", formats=", ".join(trace_files.FORMATS))
 
 
 def test_a_copy_is_a_session(server: MonitorServer, tmp_path: Path) -> None:
@@ -202,13 +184,14 @@ def test_a_copy_is_a_session(server: MonitorServer, tmp_path: Path) -> None:
 def test_a_name_that_is_no_text(tmp_path: Path) -> None:
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/run-\xff.tfvis"))
     write_session(path)
-    with MonitorServer(path) as server:
+    with MonitorServer(path) as server, Viewer(server) as viewer:
         assert "<title>run-\ufffd.tfvis - tfvis-nb</title>" in ask(server, "/").body.decode()
-        assert ask(server, "/api/state").json["runs_total"] == 1
-        for address in ("/api/save", "/api/trace/1/drawn", "/api/trace/1/download?format=html"):
-            assert ask(server, address).status == 200
+        assert viewer.now()["runs_total"] == 1
+        assert ask(server, "/api/save").status == 200
+        assert viewer.ask("open", trace=1)["buffers"]
+        assert viewer.ask("download", trace=1, format="html")["buffers"]
         path.unlink()
-        assert ask(server, "/api/trace/1/drawn").error == Text("no_file_yet", name="run-\ufffd.tfvis")
+        assert ask(server, "/api/save").error == Text("no_file_yet", name="run-\ufffd.tfvis")
 
 
 def test_names_of_files_in_any_script(tmp_path: Path) -> None:
@@ -220,22 +203,11 @@ def test_names_of_files_in_any_script(tmp_path: Path) -> None:
     assert "X" not in answer.headers
 
 
-def test_a_damaged_trace_is_said(server: MonitorServer, path: Path) -> None:
+def test_a_damaged_trace_is_said(viewer: Viewer, path: Path) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as database:
         database.execute("UPDATE traces SET data = x'00'")
-    for address in ("/api/trace/1/drawn", "/api/trace/1/download?format=html"):
-        answer = ask(server, address)
-        assert answer.status == 422
-        assert "damaged" in answer.error
-
-
-def test_a_trace_too_large_for_the_timeline_is_said(
-    server: MonitorServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(trace_files, "MOST_HELD", 10)
-    answer = ask(server, "/api/trace/1/drawn")
-    assert answer.status == 422
-    assert says(answer.error, "trace_too_large_to_send")
+    assert "damaged" in viewer.error("open", trace=1)
+    assert "damaged" in viewer.error("download", trace=1, format="html")
 
 
 def test_a_copy_for_which_there_is_no_room_is_said(
@@ -255,69 +227,73 @@ def test_a_copy_for_which_there_is_no_room_is_said(
 
 def test_the_manual_has_every_answer_and_format() -> None:
     folder = Path(serving.__file__).parent
-    files = [*folder.glob("*.py"), Path(refusals.__file__)]
-    code = "\n".join(file.read_text(encoding="utf-8") for file in files)
+    code = "\n".join(file.read_text(encoding="utf-8") for file in folder.glob("*.py"))
     used = set(re.findall(r"Refusal\(\s*([45]\d\d)\b", code))
     page = (folder.parents[1] / "docs" / "cli.md").read_text(encoding="utf-8").partition("## serve")[2]
     rows = re.findall(r"^\| ([\d, ]+) \|", page, re.MULTILINE)
-    assert used == {number for row in rows for number in row.split(", ")}
+    assert used | {"500", "503"} == {number for row in rows for number in row.split(", ")}
     assert all(f"`{form}`" in page for form in trace_files.FORMATS)
+    kinds = re.search(r"kind not in \((.*?)\)", Path(monitor_widget.__file__).read_text(encoding="utf-8"))
+    assert kinds is not None
+    assert all(f"`{kind}`" in page for kind in re.findall(r"\w+", kinds[1]))
 
 
 def test_a_file_that_comes_later(tmp_path: Path) -> None:
     path = tmp_path / "run.tfvis"
-    with MonitorServer(path) as server:
-        state = ask(server, "/api/state").json
-        assert state["waiting"] == Text("no_file_yet", name="run.tfvis")
-        assert (state["signatures"], state["controllable"]) == ([], False)
-        assert command(server, do="trace_next").status == 404
-        assert ask(server, "/api/trace/1/drawn").status == 404
+    with MonitorServer(path) as server, Viewer(server) as viewer:
+        before = viewer.now()
+        assert before["waiting"] == Text("no_file_yet", name="run.tfvis")
+        assert (before["signatures"], before["controllable"]) == ([], False)
+        for kind, content in (("command", {"command": {"do": "trace_all"}}), ("open", {"trace": 1})):
+            assert viewer.error(kind, **content) == Text("no_file_yet", name="run.tfvis")
         assert ask(server, "/api/save").status == 404
         assert not path.exists()
         write_session(path)
-        assert command(server, do="stop_tracing").json["traces_total"] == 1
+        assert viewer.command(do="stop_tracing")["traces_total"] == 1
 
 
-def test_no_run_of_an_ended_job_can_be_requested(server: MonitorServer, path: Path) -> None:
+def test_no_run_of_an_ended_job_can_be_requested(viewer: Viewer, path: Path) -> None:
     before = path.read_bytes()
     for signature in (None, 1):
-        answer = command(server, do="trace_next", signature=signature)
-        assert (answer.status, answer.error) == (400, Text("command_after_end"))
+        sentence = viewer.error("command", command={"do": "trace_next", "signature": signature})
+        assert sentence == Text("command_after_end")
     assert path.read_bytes() == before
     writer = Writer(path, keep=None)
-    assert command(server, do="trace_next").json["requested"] == 1
+    assert viewer.command(do="trace_next")["requested"] == 1
     writer.close({})
 
 
-def test_a_file_that_is_replaced(server: MonitorServer, path: Path) -> None:
-    assert ask(server, "/api/trace/1/drawn").status == 200
+def test_a_file_that_is_replaced(viewer: Viewer, path: Path) -> None:
+    assert viewer.ask("open", trace=1)["buffers"]
     path.unlink()
     # It notices that and lets go of the companions, which would be in the way of the second file.
-    assert command(server, do="stop_tracing").error == Text("no_file_yet", name="run.tfvis")
+    gone = Text("no_file_yet", name="run.tfvis")
+    assert viewer.error("command", command={"do": "stop_tracing"}) == gone
     write_session(path, traces=3)
-    assert command(server, do="stop_tracing").json["traces_total"] == 3
-    assert ask(server, "/api/trace/3/drawn").status == 200
+    assert viewer.command(do="stop_tracing")["traces_total"] == 3
+    assert viewer.ask("open", trace=3)["buffers"]
     path.unlink()
-    assert command(server, do="stop_tracing").error == Text("no_file_yet", name="run.tfvis")
+    assert viewer.error("command", command={"do": "stop_tracing"}) == gone
 
 
 @pytest.mark.thorough
 def test_twenty_clients_at_once(path: Path) -> None:
-    addresses = ["/api/state", "/api/trace/1/drawn", "/api/trace/1/download?format=json", "/api/save"]
-    statuses: list[int] = []
+    errors: list[object] = []
     writer = Writer(path, keep=None)
     with MonitorServer(path) as server:
 
-        def client(which: int) -> None:
-            for turn in range(4):
-                statuses.append(ask(server, addresses[(which + turn) % 4]).status)
-                statuses.append(command(server, do="trace_next", signature=1).status)
+        def client() -> None:
+            with Viewer(server) as viewer:
+                errors.append(viewer.ask("open", trace=1).get("error"))
+                errors.append(viewer.ask("download", trace=1, format="json").get("error"))
+                errors.append(None if ask(server, "/api/save").status == 200 else "save")
+                viewer.command(do="trace_next", signature=1)
 
-        clients = [threading.Thread(target=client, args=(which,)) for which in range(20)]
+        clients = [threading.Thread(target=client) for _ in range(20)]
         for one in clients:
             one.start()
         for one in clients:
             one.join()
-        assert ask(server, "/api/state").json["signatures"][0]["requested"] == 80
-    assert statuses == [200] * 160
+        assert state(server)["signatures"][0]["requested"] == 20
+    assert errors == [None] * 60
     writer.close({})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import http.client
 import json
 import os
 import resource
@@ -13,17 +14,18 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
 from tornado.http1connection import HTTP1Connection
+from tornado.simple_httpclient import HTTPStreamClosedError
 
-from tests.serving.client import TIMEOUT_S, ask, command
+from tests.serving.client import TIMEOUT_S, Viewer, ask, command
 from tests.serving.hostile import BEHAVIOURS, beset, silent, unread_answers
+from tests.support.conditions import wait_until
 from tests.support.examples import sample
 from tfvis_nb.serving import MonitorServer, connections, handlers
-from tfvis_nb.serving.service import MonitorService, Opened
 from tfvis_nb.texts import Text
 
 FEW = 8
@@ -90,17 +92,18 @@ def is_open(connection: socket.socket) -> bool:
         return False
 
 
-def request(server: MonitorServer, path: str = "/api/state") -> bytes:
+def request(server: MonitorServer, path: str = "/serve.js") -> bytes:
     return f"GET {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: token {server.token}\r\n\r\n".encode()
 
 
-def answered(connection: socket.socket, server: MonitorServer) -> bytes:
+def answered(connection: socket.socket, server: MonitorServer) -> int:
+    """Return the status of an answer to a request with the token."""
     connection.settimeout(TIMEOUT_S)
     connection.sendall(request(server))
-    received = b""
-    while not received.endswith(b"}"):
-        received += connection.recv(65536)
-    return received
+    answer = http.client.HTTPResponse(connection)
+    answer.begin()
+    answer.read()
+    return answer.status
 
 
 def test_the_number_is_a_part_of_the_files_there_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -121,42 +124,48 @@ def test_of_too_many_the_oldest_without_the_token_go(
 ) -> None:
     with open_to(narrow, 2) as trusted:
         for one in trusted:
-            assert b"HTTP/1.1 200" in answered(one, narrow)
+            assert answered(one, narrow) == 200
         with open_to(narrow, 3 * FEW) as strangers:
-            assert ask(narrow, "/api/state").status == 200
+            assert ask(narrow, "/api/save").status == 200
             assert not any(is_open(one) for one in strangers[: 2 * FEW])
             assert sum(map(is_open, strangers)) in (FEW - 3, FEW - 2)  # the asker's may be there still
             for one in trusted:
-                assert b"HTTP/1.1 200" in answered(one, narrow)
+                assert answered(one, narrow) == 200
     assert caplog.messages == [Text("too_many_connections", most=FEW)]
 
 
 def test_where_all_have_the_token_the_new_one_goes(narrow: MonitorServer) -> None:
     with open_to(narrow, FEW) as trusted:
         for one in trusted:
-            assert b"HTTP/1.1 200" in answered(one, narrow)
+            assert answered(one, narrow) == 200
         with open_to(narrow, 1) as (late,):
             assert late.recv(1) == b""
         assert all(is_open(one) for one in trusted)
 
 
-def test_who_is_being_answered_stays(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, go_on = threading.Event(), threading.Event()
+def test_viewers_stay_whoever_comes(narrow: MonitorServer) -> None:
+    with Viewer(narrow) as viewer, open_to(narrow, 3 * FEW):
+        assert viewer.now()["rule"] == ""
+        with Viewer(narrow) as other:
+            assert other.now()["rule"] == ""
 
-    def opened(_: MonitorService, number: int) -> Opened:
-        asked.set()
-        assert go_on.wait(TIMEOUT_S)
-        return Opened(str(number), b"1", b"")
 
-    monkeypatch.setattr(connections, "most_connections", lambda: FEW)
-    monkeypatch.setattr(MonitorService, "opened", opened)
-    with MonitorServer(path) as server, open_to(server, 1) as (busy,):
-        busy.sendall(request(server, "/api/trace/1/drawn"))
-        assert asked.wait(TIMEOUT_S)
-        with open_to(server, 3 * FEW):
-            assert ask(server, "/api/state").status == 200
-        go_on.set()
-        assert busy.recv(65536).startswith(b"HTTP/1.1 200 ")
+def test_there_are_only_so_many_viewers(narrow: MonitorServer) -> None:
+    with ExitStack() as stack:
+        viewers = [stack.enter_context(Viewer(narrow)) for _ in range(FEW)]
+        for _ in range(2):
+            with pytest.raises((HTTPStreamClosedError, OSError)):
+                Viewer(narrow)
+        assert [viewer.now()["name"] for viewer in viewers] == ["run.tfvis"] * FEW
+        viewers[0].close()
+        wait_until(lambda: ask_or_none(narrow) == 200)
+
+
+def ask_or_none(server: MonitorServer) -> int | None:
+    try:
+        return ask(server, "/api/save").status
+    except (http.client.HTTPException, OSError):
+        return None
 
 
 @pytest.mark.parametrize("behaviour", sample(BEHAVIOURS, ["silent", "unread_answers"]))
@@ -172,27 +181,19 @@ def test_the_owner_is_served_whatever_strangers_do(behaviour: str, tmp_path: Pat
 def test_many_at_a_time_with_few_files_keep_nobody_out(narrow: MonitorServer) -> None:
     with beset(narrow.port, 205, silent):
         for _ in range(5):
-            assert ask(narrow, "/api/state").status == 200
+            assert ask(narrow, "/api/save").status == 200
 
 
 def test_the_end_does_not_wait_for_a_lock_on_the_file(path: Path) -> None:
     server = MonitorServer(path).start()
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("BEGIN IMMEDIATE")
-    with open_to(server, 1) as (waiting,):
-        body = b'{"do": "trace_all"}'
-        head = request(server, "/api/command").replace(b"GET", b"POST")[:-2]
-        waiting.sendall(
-            head + b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body
-        )
-        until = time.monotonic() + TIMEOUT_S
-        while server._service._session._lock.acquire(blocking=False):
-            server._service._session._lock.release()
-            assert time.monotonic() < until
+    with Viewer(server) as viewer, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        viewer.now()
+        other.execute("BEGIN IMMEDIATE")
+        content = {"kind": "command", "id": "1", "command": {"do": "trace_all"}}
+        viewer.send({"method": "custom", "content": content})
         began = time.monotonic()
         server.stop()
         assert time.monotonic() - began < BOUND_S
-    other.close()
 
 
 def test_who_does_not_take_the_answer_is_not_waited_for(
@@ -239,7 +240,7 @@ def test_where_no_file_is_left_it_tries_again_after_a_moment(
     monkeypatch.setattr(socket.socket, "accept", out_of_files)
     with MonitorServer(path) as server:
         began = time.monotonic()
-        assert ask(server, "/api/state").status == 200
+        assert ask(server, "/api/save").status == 200
         assert time.monotonic() - began >= 0.5
         assert tried <= 6
     assert caplog.messages == [Text("connections_refused", reason=os.strerror(errno.EMFILE))]
@@ -258,9 +259,9 @@ def test_where_no_file_is_left_strangers_give_theirs(path: Path, monkeypatch: py
 
     monkeypatch.setattr(socket.socket, "accept", out_of_files)
     with MonitorServer(path) as server, open_to(server, 2) as strangers:
-        assert ask(server, "/api/state").status == 200  # by now the two are there
+        assert ask(server, "/api/save").status == 200  # by now the two are there
         failing = True
-        assert ask(server, "/api/state").status == 200
+        assert ask(server, "/api/save").status == 200
         assert [is_open(one) for one in strangers] == [False, True]
 
 
@@ -279,9 +280,9 @@ def test_it_ends_while_it_pauses(path: Path, monkeypatch: pytest.MonkeyPatch) ->
             server.stop()
     assert not server.running
     with server:
-        assert ask(server, "/api/state").status == 200
+        assert ask(server, "/api/save").status == 200
 
 
 def test_a_command_is_obeyed_amid_strangers(server: MonitorServer) -> None:
     with beset(server.port, 205, unread_answers):
-        assert command(server, do="trace_all").json["rule"] == "all"
+        assert command(server, do="trace_all")["rule"] == "all"

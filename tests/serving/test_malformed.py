@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 import re
 import socket
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tornado.websocket import WebSocketClosedError
 
-from tests.serving.client import TIMEOUT_S, ask, raw
+from tests.serving.client import TIMEOUT_S, UPGRADE, Viewer, ask, raw, state
 from tfvis_nb.serving import MonitorServer
 from tfvis_nb.serving.access import LARGEST_HEADERS
-from tfvis_nb.serving.handlers import LARGEST_BODY
+from tfvis_nb.serving.handlers import LARGEST_MESSAGE
 from tfvis_nb.texts import Text
 
 SECRET = b"nobody is to read this"
-
-
-def post(server: MonitorServer, body: bytes) -> tuple[int, str]:
-    answer = ask(server, "/api/command", "POST", body, Content_Type="application/json; charset=utf-8")
-    return answer.status, answer.error
+ALL = {"method": "custom", "content": {"kind": "command", "id": "1", "command": {"do": "trace_all"}}}
+UPGRADED = [f"{name}: {value}" for name, value in UPGRADE.items()]
 
 
 @pytest.mark.parametrize(
@@ -41,24 +40,10 @@ def post(server: MonitorServer, body: bytes) -> tuple[int, str]:
         "{folder}/secret.txt",
         "/{folder}/secret.txt",
         "/api/../secret.txt",
-        "/api/trace/../../secret.txt",
-        "/api/trace/..%2f..%2fsecret.txt/drawn",
-        "/api/trace/1/../../../secret.txt",
-        "/api/trace/1/drawn/..",
-        "/api/trace/1%00/drawn",
-        "/api/trace/1%0a/drawn",
-        "/api/trace/-1/drawn",
-        "/api/trace/1.0/drawn",
-        "/api/trace/%31/drawn",
-        "/api/trace/\u0661/drawn",
-        "/api/trace/0x1/drawn",
-        "/api/trace/1e0/drawn",
-        "/api/trace/99999999999999999999/drawn",
-        "/api/trace/1/data",
-        "/api/trace/1",
-        "/api/trace//drawn",
+        "/api/socket/../../secret.txt",
+        "/api/socket/",
+        "/api/state",
         "/api/save/../../secret.txt",
-        "/api/state/",
         "/serve.js/../../__init__.py",
         "/serve.js%00.txt",
         "/page.js",
@@ -81,75 +66,115 @@ def test_no_address_leads_to_a_file(server: MonitorServer, path: Path, target: s
     assert b"import" not in answer
 
 
-@pytest.mark.parametrize("number", [0, 2, 10**17])
-@pytest.mark.parametrize("what", ["drawn", "details", "download?format=html"])
-def test_traces_that_are_not_there(server: MonitorServer, number: int, what: str) -> None:
-    answer = ask(server, f"/api/trace/{number}/{what}")
-    assert (answer.status, answer.error) == (404, Text("trace_gone", trace=number))
+def test_traces_that_are_not_there(viewer: Viewer) -> None:
+    for number in (0, -1, 10**17, 2**63, 2**70, 1.0, "1", "../1", None, True, [1], {"a": 1}):
+        for kind in ("open", "download"):
+            assert len(viewer.error(kind, trace=number, format="html")) < 300
+    assert viewer.error("open", trace=2) == Text("trace_gone", trace=2)
 
 
 @pytest.mark.parametrize(
-    ("method", "place", "allowed"),
+    ("method", "place"),
     [
-        ("POST", "/", "GET"),
-        ("POST", "/api/state", "GET"),
-        ("PUT", "/api/command", "POST"),
-        ("GET", "/api/command", "POST"),
-        ("DELETE", "/api/trace/1/drawn", "GET"),
-        ("HEAD", "/api/state", "GET"),
-        ("OPTIONS", "/api/command", "POST"),
-        ("TRACE", "/", "GET"),
-        ("CONNECT", "/api/state", "GET"),
-        ("BREW", "/api/save", "GET"),
+        *(("POST", "/"), ("POST", "/api/socket"), ("PUT", "/api/save"), ("HEAD", "/api/save")),
+        *(("OPTIONS", "/api/socket"), ("TRACE", "/"), ("CONNECT", "/api/save"), ("BREW", "/api/save")),
     ],
 )
-def test_wrong_methods(server: MonitorServer, method: str, place: str, allowed: str) -> None:
+def test_wrong_methods(server: MonitorServer, method: str, place: str) -> None:
     answer = ask(server, place, method)
-    assert (answer.status, answer.headers["Allow"]) == (405, allowed)
+    assert (answer.status, answer.headers["Allow"]) == (405, "GET")
     assert "Access-Control-Allow-Origin" not in answer.headers
 
 
-@pytest.mark.parametrize(
-    "body",
-    [
-        b"",
-        b"{",
-        b"\xff\xfe",
-        b"\x00",
-        b'{"do": "trace_all"',
-        b"'do'",
-        b"[" * 60_000,
-        b'{"a":' * 10_000,
-        b"1" * 60_000,
-        b"null",
-        b"[]",
-        b'"trace_all"',
-        b"3",
-        b'[{"do": "trace_all"}]',
-        b'{"do": "\\ud800"}',
-    ],
+def is_refused(viewer: Viewer) -> bool:
+    """Whether the server closes a connection, after more than one message perhaps."""
+    while (message := viewer.next()) is not None:
+        if message["method"] == "refused":
+            assert "\n" not in message["sentence"]
+    return True
+
+
+NO_REQUESTS = (
+    *("", "{", "\x00", "{'do'}", "[" * 60_000, '{"a":' * 10_000, "1" * 60_000),
+    *("null", "[]", '"trace_all"', "3", '[{"method": "custom"}]', "{}", '{"method": ["custom"]}'),
+    *('{"method": "open"}', '{"method": "problem", "sentence": "not of the server"}'),
+    *('{"method": "request_state"}', '{"method": "update", "state": {"_state": "{}", "height": 200}}'),
 )
-def test_json_without_a_command(server: MonitorServer, body: bytes) -> None:
-    status, sentence = post(server, body)
-    assert status == 400
-    assert len(sentence) < 300
-    assert ask(server, "/api/state").json["rule"] == ""
 
 
-def test_a_body_that_is_too_large(server: MonitorServer) -> None:
-    command = json.dumps({"do": "trace_all"}).encode().ljust(LARGEST_BODY + 1)
-    assert post(server, command) == (413, Text("command_too_large", most=LARGEST_BODY))
-    assert ask(server, "/api/state").json["rule"] == ""
+def test_messages_that_are_no_requests_end_the_connection(viewer: Viewer, server: MonitorServer) -> None:
+    for message in NO_REQUESTS:
+        with Viewer(server) as stranger:
+            stranger.send(message)
+            assert is_refused(stranger)
+            assert stranger.socket.close_code == 1008
+    assert viewer.now()["rule"] == ""
 
 
-def test_a_body_just_not_too_large(server: MonitorServer) -> None:
-    body = b'{"do": "trace_all"}'.ljust(LARGEST_BODY)
-    assert ask(server, "/api/command", "POST", body, Content_Type="application/json").json["rule"] == "all"
+def test_requests_that_mean_nothing_change_nothing(viewer: Viewer, server: MonitorServer) -> None:
+    before = viewer.now()
+    contents: tuple[object, ...] = (
+        *(None, 7, [], {}, {"kind": None}, {"kind": ["open"]}, {"kind": "explode", "id": "1"}),
+        *({"kind": "open", "trace": "\ud800", "id": {"a": []}}, {"kind": "annotate", "trace": 1}),
+        {"kind": "annotate", "trace": 1, "annotations": [{"start": "x"}], "views": [7]},
+    )
+    for content in contents:
+        with Viewer(server) as stranger:
+            stranger.send({"method": "custom", "content": content})
+            assert stranger.now() == before
+    assert state(server) == before
 
 
-def head(server: MonitorServer, *lines: str, method: str = "POST", path: str = "/api/command") -> bytes:
+def test_a_message_that_is_too_large(server: MonitorServer) -> None:
+    with Viewer(server) as viewer, Viewer(server) as other:
+        viewer.now()
+        with suppress(WebSocketClosedError):
+            viewer.send(json.dumps(ALL).ljust(LARGEST_MESSAGE + 1))
+        assert is_refused(viewer)
+        assert other.now()["rule"] == ""
+
+
+def test_a_message_just_not_too_large(viewer: Viewer) -> None:
+    viewer.send(json.dumps(ALL).ljust(LARGEST_MESSAGE))
+    assert viewer.now()["rule"] == "all"
+
+
+MALFORMED = (
+    b"\x82\xff" + b"\x7f" + b"\xff" * 7,  # 2**63 bytes are announced
+    b"\x01\xff" + (1 << 40).to_bytes(8, "big"),  # in pieces
+    b"\xf1\x80abcd",  # unknown extensions
+    b"\x89\xfe\x10\x00abcd",  # a ping of 4096 bytes
+    b"\x80\x80abcd",  # the rest of nothing
+    b"\x83\x80abcd",  # an unknown kind
+    b"\x81\x82abcd\x9e\x9d",  # a text that is not UTF-8
+    b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n",
+)
+
+
+def test_frames_that_are_malformed(viewer: Viewer, server: MonitorServer) -> None:
+    for frame in MALFORMED:
+        raw(server, head(server, *UPGRADED, method="GET") + frame + b"\x88\x80abcd")
+    assert viewer.now()["rule"] == ""
+
+
+def test_a_message_in_endless_pieces(server: MonitorServer) -> None:
+    piece = b"\x00\xff" + (1 << 16).to_bytes(8, "big") + b"abcd" + b" " * (1 << 16)
+    with socket.create_connection(("127.0.0.1", server.port), timeout=TIMEOUT_S) as connection:
+        connection.sendall(head(server, *UPGRADED, method="GET") + b"\x01" + piece[1:])
+        sent = 0
+        try:
+            while sent < 100_000_000:
+                connection.sendall(piece)
+                sent += len(piece)
+        except OSError:
+            pass  # it has enough
+    assert sent < 50_000_000
+    assert state(server)["rule"] == ""
+
+
+def head(server: MonitorServer, *lines: str, method: str = "POST", path: str = "/api/socket") -> bytes:
     token = f"Authorization: token {server.token}"
-    first = (f"{method} {path} HTTP/1.1", "Host: localhost", token, "Content-Type: application/json")
+    first = (f"{method} {path} HTTP/1.1", "Host: localhost", token)
     return "\r\n".join((*first, *lines, "", "")).encode()
 
 
@@ -157,9 +182,7 @@ def head(server: MonitorServer, *lines: str, method: str = "POST", path: str = "
 def test_a_body_that_is_announced_as_endless(server: MonitorServer, digits: int) -> None:
     answer = raw(server, head(server, f"Content-Length: {'9' * digits}", "Expect: 100-continue"))
     assert b"HTTP/1.1 413 " in answer
-    assert json.loads(answer.partition(b"\r\n\r\n")[2]) == {
-        "error": Text("command_too_large", most=LARGEST_BODY)
-    }
+    assert json.loads(answer.partition(b"\r\n\r\n")[2]) == {"error": Text("body_not_read")}
 
 
 @pytest.mark.parametrize("digits", [30, 5000])
@@ -183,15 +206,15 @@ def test_a_body_in_endless_pieces(server: MonitorServer) -> None:
         except OSError:
             pass  # it has enough
     assert sent < 50_000_000
-    assert ask(server, "/api/state").status == 200
+    assert ask(server, "/api/save").status == 200
 
 
 def test_headers_that_are_too_large(server: MonitorServer) -> None:
-    answer = ask(server, "/api/state", Cookie="a" * LARGEST_HEADERS)
+    answer = ask(server, "/api/save", Cookie="a" * LARGEST_HEADERS)
     assert (answer.status, answer.error) == (431, Text("headers_too_large", most=LARGEST_HEADERS))
     endless = b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 1_000_000
     assert raw(server, endless) == b""
-    assert ask(server, "/api/state").status == 200
+    assert ask(server, "/api/save").status == 200
 
 
 @pytest.mark.parametrize(
@@ -226,39 +249,53 @@ def test_bytes_that_are_no_request(server: MonitorServer, data: bytes) -> None:
     answer = raw(server, data, most=1)
     assert re.match(rb"HTTP/1\.1 4\d\d ", answer)
     assert b"200" not in answer
-    assert ask(server, "/api/state").status == 200
-
-
-def test_no_other_protocol_is_gone_over_to(server: MonitorServer) -> None:
-    wanted = ("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: YQ==")
-    answer = raw(server, head(server, *wanted, method="GET", path="/api/state"), most=1)
-    assert answer.startswith(b"HTTP/1.1 200 OK\r\n")
-    assert b"upgrade" not in answer.lower()
-
-
-def test_a_second_request_on_the_connection_is_one_of_its_own(server: MonitorServer) -> None:
-    state = head(server, method="GET", path="/api/state")
-    stranger = b"GET /api/state HTTP/1.1\r\nHost: localhost\r\n\r\n"
-    end = head(server, "Connection: close", method="GET", path="/api/none")
-    assert re.findall(rb"HTTP/1\.1 (\d+)", raw(server, state + state + end)) == [b"200", b"200", b"404"]
-    answers = raw(server, state + stranger + state + end)
-    assert re.findall(rb"HTTP/1\.1 (\d+)", answers) == [b"200", b"401"]
+    assert ask(server, "/api/save").status == 200
 
 
 @pytest.mark.parametrize(
-    ("path", "status"), [("/api/none", b"404"), ("/api/trace/9/drawn", b"404"), ("/api/command", b"405")]
+    "lines",
+    [
+        (),
+        ("Connection: Upgrade", "Upgrade: h2c", "HTTP2-Settings: AAMAAABkAAQAAP__"),
+        ("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: YQ=="),
+        ("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"),
+        ("Upgrade: websocket", "Sec-WebSocket-Key: YQ==", "Sec-WebSocket-Version: 13"),
+        ("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Key: YQ==", "Sec-WebSocket-Version: 8"),
+    ],
 )
+def test_no_other_protocol_is_gone_over_to(server: MonitorServer, lines: tuple[str, ...]) -> None:
+    answer = raw(server, head(server, *lines, method="GET"))
+    assert answer.startswith(b"HTTP/1.1 426 ")
+    assert b"Upgrade: websocket\r\n" in answer
+    assert json.loads(answer.partition(b"\r\n\r\n")[2]) == {"error": Text("websocket_needed")}
+
+
+def statuses(answers: bytes) -> list[bytes]:
+    return re.findall(rb"HTTP/1\.1 (\d+)", answers)
+
+
+def test_a_second_request_on_the_connection_is_one_of_its_own(server: MonitorServer) -> None:
+    save = head(server, method="GET", path="/api/save")
+    stranger = b"GET /api/save HTTP/1.1\r\nHost: localhost\r\n\r\n"
+    end = head(server, "Connection: close", method="GET", path="/api/none")
+    assert statuses(raw(server, save + save + end)) == [b"200", b"200", b"404"]
+    assert statuses(raw(server, save + stranger + save + end)) == [b"200", b"401"]
+
+
+@pytest.mark.parametrize(("path", "status"), [("/api/none", b"404"), ("/api/socket", b"426")])
 def test_a_connection_is_closed_after_a_refusal(server: MonitorServer, path: str, status: bytes) -> None:
-    state = head(server, method="GET", path="/api/state")
-    answers = raw(server, head(server, method="GET", path=path) + state)
-    assert re.findall(rb"HTTP/1\.1 (\d+)", answers) == [status]
+    save = head(server, method="GET", path="/api/save")
+    answers = raw(server, head(server, method="GET", path=path) + save)
+    assert statuses(answers) == [status]
     assert b"Connection: close\r\n" in answers
 
 
 def test_what_follows_a_refusal_is_not_done(server: MonitorServer) -> None:
-    body = b'{"do": "trace_all"}'
-    raw(server, head(server, method="GET", path="/api/none") + head(server, "Content-Length: 19") + body)
-    assert ask(server, "/api/state").json["rule"] == ""
+    stranger = "\r\n".join(("GET /api/socket HTTP/1.1", "Host: localhost", *UPGRADED, "", "")).encode()
+    text = json.dumps(ALL).encode()
+    frame = bytes([0x81, 0x80 | len(text)]) + bytes(4) + text  # masked by zeros
+    assert statuses(raw(server, stranger + frame)) == [b"401"]
+    assert state(server)["rule"] == ""
 
 
 def test_clients_that_go_away(server: MonitorServer) -> None:
@@ -267,8 +304,10 @@ def test_clients_that_go_away(server: MonitorServer) -> None:
         b"GET",
         head(server, "Content-Length: 10"),
         head(server, method="GET", path="/api/save"),
+        head(server, *UPGRADED, method="GET"),
+        head(server, *UPGRADED, method="GET") + b"\x81",
     ):
         for _ in range(5):
             with socket.create_connection(("127.0.0.1", server.port), timeout=TIMEOUT_S) as connection:
                 connection.sendall(data)
-    assert ask(server, "/api/state").status == 200
+    assert ask(server, "/api/save").status == 200

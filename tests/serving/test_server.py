@@ -19,15 +19,14 @@ from types import FrameType
 
 import pytest
 import trustme
+from tornado.httpclient import HTTPClientError
 
 import tfvis_nb as tv
-from tests.serving.client import ask, command, raw
-from tests.serving.conftest import write_session
+from tests.serving.client import Viewer, ask, command, raw, state
+from tests.serving.conftest import worker_after, write_session
 from tests.support.conditions import wait_until
-from tests.support.examples import sample
 from tests.support.texts import raises_id
-from tfvis_nb.serving import MonitorServer
-from tfvis_nb.serving.service import MonitorService, Opened
+from tfvis_nb.serving import MonitorServer, handlers
 from tfvis_nb.texts import Text
 
 
@@ -58,21 +57,21 @@ def test_encrypted(
     with MonitorServer(path, certfile=chain, keyfile=key if apart else None) as server:
         assert server.secure
         assert server.url.startswith(f"https://127.0.0.1:{server.port}/?token=")
-        assert ask(server, "/api/state", context=context).json["name"] == "run.tfvis"
-        assert ask(server, "/api/state", token="", context=context).status == 401
+        assert state(server, context=context)["name"] == "run.tfvis"
+        assert ask(server, "/api/save", token="", context=context).status == 401
         entered = ask(server, f"/?token={server.token}", token="", context=context)
         assert entered.headers["Set-Cookie"].endswith("; HttpOnly; SameSite=Strict; Secure")
         own = f"https://127.0.0.1:{server.port}"
-        assert ask(server, "/api/state", context=context, Origin=own).status == 200
+        assert ask(server, "/api/save", context=context, Origin=own).status == 200
         with pytest.raises(ssl.SSLCertVerificationError):
-            ask(server, "/api/state", context=ssl.create_default_context())
+            ask(server, "/api/save", context=ssl.create_default_context())
         with pytest.raises((http.client.HTTPException, OSError)):
-            ask(server, "/api/state")  # not encrypted
+            ask(server, "/api/save")  # not encrypted
         assert raw(server, b"\x16\x03\x01\x00\x05hello") != b""  # an alert, of TLS
         with socket.create_connection(("127.0.0.1", server.port)) as silent:
-            assert ask(server, "/api/state", context=context).status == 200
+            assert ask(server, "/api/save", context=context).status == 200
             assert silent.send(b"G") == 1
-        assert ask(server, "/api/state", context=context).status == 200
+        assert ask(server, "/api/save", context=context).status == 200
 
 
 def test_files_that_are_no_certificate(path: Path, tmp_path: Path, certificate: trustme.LeafCert) -> None:
@@ -94,12 +93,12 @@ def test_two_at_once(tmp_path: Path) -> None:
         write_session(path, traces)
     with MonitorServer(paths[0]) as one, MonitorServer(paths[1]) as other, MonitorServer(paths[0]) as third:
         assert len({one.port, other.port, third.port}) == 3
-        assert [ask(server, "/api/state").json["traces_total"] for server in (one, other)] == [1, 2]
-        assert ask(one, "/api/state", token=other.token).status == 403
+        assert [state(server)["traces_total"] for server in (one, other)] == [1, 2]
+        with pytest.raises(HTTPClientError, match="403"):
+            Viewer(one, token=other.token)
         command(one, do="trace_every", n=5)
-        # Another server answers with the state before for a moment.
-        wait_until(lambda: ask(third, "/api/state").json["rule"] == "every 5")
-        assert ask(other, "/api/state").json["rule"] == ""
+        assert state(third)["rule"] == "every 5"
+        assert state(other)["rule"] == ""
 
 
 def test_beginning_and_end(path: Path) -> None:
@@ -124,11 +123,11 @@ def test_beginning_and_end(path: Path) -> None:
     assert open_connection.recv(1) == b""
     open_connection.close()
     with pytest.raises(ConnectionRefusedError):
-        ask(server, "/api/state")
+        ask(server, "/api/save")
     server.stop()
     with server:
         assert server.port == port
-        assert ask(server, "/api/state").status == 200
+        assert ask(server, "/api/save").status == 200
 
 
 def test_an_interrupted_wait_can_still_stop_the_server(path: Path) -> None:
@@ -147,7 +146,7 @@ def test_an_interrupted_wait_can_still_stop_the_server(path: Path) -> None:
     finally:
         signal.signal(signal.SIGALRM, before)
     assert server.running
-    assert ask(server, "/api/state").status == 200
+    assert ask(server, "/api/save").status == 200
     server.stop()
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", server.port))
@@ -156,7 +155,8 @@ def test_an_interrupted_wait_can_still_stop_the_server(path: Path) -> None:
 def test_a_session_that_is_given_stays_open(path: Path) -> None:
     session = tv.open_session(path)
     with MonitorServer(session) as server:
-        assert command(server, do="trace_every", n=3).json["rule"] == "every 3"
+        assert len(session.traces) == 1
+        assert command(server, do="trace_every", n=3)["rule"] == "every 3"
     assert session._reader is not None
     session.close()
 
@@ -168,7 +168,7 @@ def test_other_ports_and_hosts(path: Path) -> None:
     with MonitorServer(path, host="localhost") as server:
         assert server.loopback
         assert server.address == f"http://localhost:{server.port}/"
-        assert ask(server, "/api/state").status == 200
+        assert ask(server, "/api/save").status == 200
     with pytest.raises(socket.gaierror):
         MonitorServer(path, host="no-such-host.invalid").start()
     with pytest.raises(OSError, match=os.strerror(errno.EADDRNOTAVAIL)):
@@ -186,8 +186,8 @@ def test_a_process_does_not_wait_for_it(path: Path) -> None:
 
 def test_a_job_in_another_process(tmp_path: Path) -> None:
     path = tmp_path / "run.tfvis"
-    with MonitorServer(path) as server:
-        assert ask(server, "/api/state").json["waiting"]
+    with MonitorServer(path) as server, Viewer(server) as viewer:
+        assert viewer.now()["waiting"]
         job = subprocess.Popen(
             [sys.executable, "-m", "tests.support.stored_writer", path, "4"],
             stdout=subprocess.PIPE,
@@ -195,92 +195,83 @@ def test_a_job_in_another_process(tmp_path: Path) -> None:
         )
         counts, until = [], time.monotonic() + 60
         while job.poll() is None and time.monotonic() < until:
-            state = ask(server, "/api/state").json
-            counts.append(sum(row["runs"] for row in state["signatures"]))
-            for row in state["traces"][:1]:
-                assert ask(server, f"/api/trace/{row['trace']}/drawn").status == 200
+            counts.append(sum(row["runs"] for row in viewer.now()["signatures"]))
+            for row in viewer.state["traces"][:1]:
+                assert viewer.ask("open", trace=row["trace"])["buffers"]
             with contextlib.suppress(subprocess.TimeoutExpired):
                 job.wait(0.1)
         assert job.stdout is not None
         runs = int(job.stdout.read())
         job.stdout.close()
-        wait_until(lambda: ask(server, "/api/state").json["processes"][0]["end_ms"] is not None)
-        state = ask(server, "/api/state").json
-        assert sum(row["runs"] for row in state["signatures"]) == state["traces_total"] == runs
+        wait_until(lambda: viewer.now()["processes"][0]["end_ms"] is not None)
+        assert sum(row["runs"] for row in viewer.state["signatures"]) == viewer.state["traces_total"] == runs
     assert len(set(counts)) > 1
     assert counts == sorted(counts)
 
 
-def test_the_end_does_not_wait_for_a_long_answer(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked, go_on = threading.Event(), threading.Event()
-    ends: list[Exception] = []
-
-    def opened(_: MonitorService, number: int) -> Opened:
-        asked.set()
-        assert go_on.wait(60)
-        return Opened(str(number), b"", b"")
-
-    def client() -> None:
-        try:
-            ask(server, "/api/trace/1/drawn")
-        except (http.client.HTTPException, OSError) as error:
-            ends.append(error)
-
-    monkeypatch.setattr(MonitorService, "opened", opened)
+def test_the_end_does_not_wait_for_a_long_answer(slow_traces: Path, path: Path) -> None:
     server = MonitorServer(path).start()
-    clients = [threading.Thread(target=client) for _ in range(3)]
-    for one in clients:
-        one.start()
-    assert asked.wait(30)
-    assert ask(server, "/api/state").status == 200  # others are answered in the meantime
-    server.stop()
-    for one in clients:
-        one.join(30)
-    assert len(ends) == 3
-    assert not go_on.is_set()
-    go_on.set()
+    with Viewer(server) as waiting, Viewer(server) as other:
+        for viewer in (waiting, other):
+            viewer.now()
+            viewer.send({"method": "custom", "content": {"kind": "open", "trace": 1, "id": "1"}})
+        assert other.now()["name"] == "run.tfvis"  # others are answered in the meantime
+        server.stop()
+        assert waiting.next() is None
+    assert not slow_traces.exists()
 
 
 def test_what_fails_here_is_said_and_logged_without_the_query(
     server: MonitorServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    def broken(_: MonitorService, number: int, form: str) -> tuple[str, bytes]:
-        raise ZeroDivisionError(number, form)
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError
 
-    monkeypatch.setattr(MonitorService, "download", broken)
-    answer = ask(server, "/api/trace/1/download?format=html&secret=7")
+    monkeypatch.setattr(handlers, "_copy_of", broken)
+    answer = ask(server, "/api/save?secret=7")
     assert (answer.status, answer.error) == (500, Text("failed_here", error="ZeroDivisionError"))
-    assert Text("request_failed", request="GET /api/trace/1/download") in caplog.text
+    assert Text("request_failed", request="GET /api/save") in caplog.text
     assert "secret" not in caplog.text
-    assert ask(server, "/api/state").status == 200
+    assert ask(server, "/").status == 200
 
 
-class Panic(BaseException):
-    """As Rust's, it is not an Exception."""
-
-
-@pytest.mark.parametrize(
-    "raised",
-    [
-        Panic,
-        SystemExit,
-        KeyboardInterrupt,
-        StopIteration,
-        asyncio.CancelledError,
-        RecursionError,
-        MemoryError,
-    ],
+FAILURES = (
+    *("SystemExit", "KeyboardInterrupt", "StopIteration", "asyncio.CancelledError", "RecursionError"),
+    *("MemoryError", "type('Panic', (BaseException,), {})"),  # as Rust's, it is not an Exception
 )
-@pytest.mark.parametrize("place", sample(["/api/trace/1/drawn", "/api/state", "/api/save"], ["/api/state"]))
+
+
 def test_whatever_an_answer_raises_is_answered(
-    server: MonitorServer, monkeypatch: pytest.MonkeyPatch, raised: type[BaseException], place: str
+    server: MonitorServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    worker_after(
+        monkeypatch,
+        "import asyncio\n"
+        "from tfvis_nb.display.monitor import monitor_widget, trace_files\n"
+        "def broken(session, given):\n"
+        "    raise eval(given['do'] if isinstance(given, dict) else given)\n"
+        "monitor_widget.execute_command = trace_files.timeline_payload = broken",
+    )
+    with Viewer(server) as viewer:
+        viewer.now()
+        for failure in FAILURES:
+            sentence = Text("failed_here", error=failure.removeprefix("asyncio."))
+            if failure.startswith("type"):
+                sentence = Text("failed_here", error="Panic")
+            assert viewer.error("command", command={"do": failure}) == sentence
+            assert viewer.error("open", trace=failure) == sentence
+        assert viewer.now()["name"] == "run.tfvis"
+
+
+@pytest.mark.parametrize("raised", [SystemExit, KeyboardInterrupt, StopIteration, asyncio.CancelledError])
+def test_whatever_a_copy_raises_is_answered(
+    server: MonitorServer, monkeypatch: pytest.MonkeyPatch, raised: type[BaseException]
 ) -> None:
     def broken(*_: object) -> None:
         raise raised
 
     with monkeypatch.context() as patch:
-        for name in ("opened", "state", "save"):
-            patch.setattr(MonitorService, name, broken)
-        answer = ask(server, place)
+        patch.setattr(handlers, "_copy_of", broken)
+        answer = ask(server, "/api/save")
     assert (answer.status, answer.error) == (500, Text("failed_here", error=raised.__name__))
-    assert ask(server, place).status == 200
+    assert ask(server, "/api/save").status == 200

@@ -20,14 +20,18 @@ from traitlets import Integer
 from traitlets.config import Configurable
 
 from tfvis_nb.display.refusals import Refusal
-from tfvis_nb.file_view.frames import pack
-from tfvis_nb.file_view.process import FileProcess
+from tfvis_nb.serving.frames import pack
+from tfvis_nb.serving.process import WidgetProcess
 from tfvis_nb.texts import Text
 
 LARGEST_MESSAGE = 1_000_000
 """Maximum characters of a message from the view, such as a selection or a search."""
 
+SESSION = ".tfvis"
+"""Suffix of the files that are shown by the monitor."""
+
 _LOOK_MS = 1000
+_VIEW = 1
 
 
 class TraceFiles(Configurable):
@@ -72,7 +76,7 @@ class FileHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
     def initialize(self, limits: TraceFiles) -> None:
         """Store the configuration; tornado calls this for each request."""
         self._limits = limits
-        self._process: FileProcess | None = None
+        self._process: WidgetProcess | None = None
         self.memory_bytes = 0
         self._clock: PeriodicCallback | None = None
 
@@ -99,7 +103,7 @@ class FileHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
         if not isinstance(content, dict):
             self.close(1008)
         elif self._process is not None:
-            if not self._process.give(content):
+            if not self._process.give(_VIEW, content):
                 self._refuse(Text("file_view_too_much"))
         else:
             self._start(content.get("path"))
@@ -116,15 +120,21 @@ class FileHandler(WebSocketMixin, WebSocketHandler, JupyterHandler):
         taken = [view.memory_bytes for view in self._views]
         self.memory_bytes = memory_left(self._limits.most_bytes, self._limits.most_views, taken)
         self._views.add(self)
-        self._process = FileProcess(self._pass_on, self._lost)
-        limits = {"most_bytes": self.memory_bytes, "writable": self._writable}
-        self._process.give({"path": str(path), **limits})
+        request = {
+            "path": str(path),
+            "view": "monitor" if path.suffix == SESSION else "timeline",
+            "most_bytes": self.memory_bytes,
+            "writable": self._writable,
+        }
+        self._process = WidgetProcess(request, self._pass_on, self._lost)
+        self._process.give(_VIEW, {"method": "open"})
         self._clock = PeriodicCallback(self._look, _LOOK_MS)
         self._clock.start()
 
-    async def _pass_on(self, frame: bytes) -> None:
+    async def _pass_on(self, _: int, frame: bytes) -> None:
         try:
-            await asyncio.ensure_future(self.write_message(frame, binary=True))
+            if frame:
+                await asyncio.ensure_future(self.write_message(frame, binary=True))
         except WebSocketClosedError:
             self._end()
 

@@ -1,5 +1,6 @@
-"""Serving a session to a browser: the monitor for a machine without Jupyter."""
+"""Serving a session to browsers: the monitor for a machine without Jupyter."""
 
-from tfvis_nb.serving.server import MonitorServer
+import lazy_loader
 
-__all__ = ["MonitorServer"]
+# Only on demand: the process that has a widget serves nothing.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

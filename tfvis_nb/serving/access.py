@@ -16,6 +16,9 @@ from tfvis_nb.texts import Text
 LARGEST_HEADERS = 16_000
 """Maximum bytes of a request's headers."""
 
+PROTOCOL = "tfvis-nb"
+"""The subprotocol of the WebSocket. Browsers can send it no other header, so the key follows this name."""
+
 _TOKEN = re.compile(r"[A-Za-z0-9._~-]{16,1000}")
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::[0-9]{1,5})?")
 _LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -106,12 +109,21 @@ class Access:
         given = request.headers.get("Authorization")
         if given is not None:
             scheme, _, token = given.partition(" ")
-            if scheme.lower() != "token" or not (
-                self.is_token(token.strip()) or _same(token.strip(), self.key.encode())
-            ):
-                raise Refusal(403, Text("token_wrong"))
+            self._check_key(token.strip() if scheme.lower() == "token" else "")
         elif not (cookie and _same(self._cookie_of(request), self._cookie.encode())):
             raise Refusal(401, Text("token_needed"))
+
+    def check_protocol(self, request: HTTPServerRequest) -> None:
+        """Reject WebSockets without the token or key, as a header or behind the name of the protocol."""
+        name, _, key = request.headers.get("Sec-WebSocket-Protocol", "").partition(",")
+        if "Authorization" in request.headers or name.strip() != PROTOCOL:
+            self.check_token(request, cookie=False)
+        else:
+            self._check_key(key.strip())
+
+    def _check_key(self, text: str) -> None:
+        if not (self.is_token(text) or _same(text, self.key.encode())):
+            raise Refusal(403, Text("token_wrong"))
 
     def is_token(self, text: str) -> bool:
         """Whether a text is the token, compared in constant time."""

@@ -171,6 +171,7 @@ class LimitedServer(HTTPServer):
                 self._pause()
                 IOLoop.current().call_later(_PAUSE_S, self._resume)
             return False
+        self._trusted = {stream for stream in self._trusted if not stream.closed()}
         if len(self._strangers) + len(self._trusted) >= self._most:
             self._warn(Text("too_many_connections", most=self._most))
             if not self._drop_a_stranger():
@@ -202,11 +203,10 @@ class LimitedServer(HTTPServer):
         return super().start_request(server_conn, request_conn)
 
     def on_close(self, server_conn: object) -> None:
-        """Forget a connection that has ended; tornado calls this."""
+        """Forget a connection that has ended; tornado calls this, and when one becomes a WebSocket."""
         super().on_close(server_conn)
-        stream = server_conn.stream  # type: ignore[attr-defined]
-        self._strangers.pop(stream, None)
-        self._trusted.discard(stream)
+        self._strangers.pop(server_conn.stream, None)  # type: ignore[attr-defined]
+        self._trusted = {stream for stream in self._trusted if not stream.closed()}
 
     def _drop_a_stranger(self) -> bool:
         if not self._strangers:

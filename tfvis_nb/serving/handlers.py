@@ -1,28 +1,36 @@
-"""Request handlers of the monitor: fixed addresses, with numbers of traces."""
+"""Request handlers of the monitor: the page, its connection, and a copy of the session."""
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 import html
 import json
+import os
 import re
 import secrets
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 from string import Template
 from typing import Any, TypeVar
-from urllib.parse import parse_qs, quote
+from urllib.parse import quote
 
 from tornado.http1connection import HTTP1Connection
 from tornado.iostream import StreamClosedError
 from tornado.web import Application, Finish, HTTPError, RequestHandler, stream_request_body
+from tornado.websocket import WebSocketHandler
 
+from tfvis_nb.core.temporary_folder import TemporaryFolder
 from tfvis_nb.display.pages.page import file_stem
 from tfvis_nb.display.refusals import Refusal, refusal_of
-from tfvis_nb.serving.access import Access, token_in_address
-from tfvis_nb.serving.service import MadeFile, MonitorService
-from tfvis_nb.serving.workers import Worker
+from tfvis_nb.serving.access import PROTOCOL, Access, token_in_address
+from tfvis_nb.serving.frames import pack
+from tfvis_nb.serving.viewers import SharedMonitor, Viewer
+from tfvis_nb.session.session import SavedSession
 from tfvis_nb.texts import Text
 
 NOTHING_ALLOWED = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -45,7 +53,8 @@ _WORDS = {
 """A heading and a text by status."""
 
 _OF_PAGE = (
-    "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; "
+    "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; "
+    "connect-src 'self' ws://{host} wss://{host}; "
     "img-src data: blob:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
 # The only style, by its hash: nothing injected into the page can add another.
@@ -63,11 +72,11 @@ class Page:
     policy: str
 
 
-def monitor_page(name: str) -> Page:
-    """Return the page that shows a session and loads its script; `name` is that of the session file."""
+def monitor_page(name: str, host: str) -> Page:
+    """Return the page that shows the session file `name`; it connects to `host`, as the browser calls it."""
     nonce = secrets.token_urlsafe(16)
     title = html.escape(f"{name} - tfvis-nb")
-    return Page(_filled("monitor", title=title, nonce=nonce), _OF_PAGE.format(nonce=nonce))
+    return Page(_filled("monitor", title=title, nonce=nonce), _OF_PAGE.format(nonce=nonce, host=host))
 
 
 def onward(key: str) -> Page:
@@ -94,12 +103,9 @@ def _filled(template: str, **values: str) -> str:
     return Template(text).substitute(values)
 
 
-LARGEST_BODY = 64_000
-"""Maximum bytes of a command."""
-LARGEST_NOTES = 8_000_000
-"""Maximum bytes of the annotations and views of a trace."""
+LARGEST_MESSAGE = 8_000_000
+"""Maximum bytes of a message, such as the annotations and views of a trace."""
 
-_DIGITS = 19
 _PIECE = 1 << 18
 
 _STALLED_S = 60.0
@@ -121,14 +127,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class HandlerContext:
-    """Shared by the handlers: `quick` is for state and commands, `slow` for traces, `copying` for copies."""
+    """Shared by the handlers."""
 
-    service: MonitorService
+    path: Path
     access: Access
     script: bytes
-    quick: Worker
-    slow: Worker
-    copying: Worker
+    monitor: SharedMonitor
+    copying: asyncio.Lock
+
+    @property
+    def name(self) -> str:
+        """The name of the session file as text, whatever its bytes."""
+        return os.fsencode(self.path.name).decode(errors="replace")
 
 
 def application(site: HandlerContext) -> Application:
@@ -138,18 +148,22 @@ def application(site: HandlerContext) -> Application:
         [
             (r"/", PageHandler, shared),
             (r"/serve\.js", ScriptHandler, shared),
-            (r"/api/state", StateHandler, shared),
-            (r"/api/command", CommandHandler, shared),
-            (r"/api/trace/([0-9]{1,18})/(drawn|details)", PartHandler, shared),
-            (r"/api/trace/([0-9]{1,18})/notes", NotesHandler, shared),
-            (r"/api/trace/([0-9]{1,18})/annotate", AnnotateHandler, shared),
-            (r"/api/trace/([0-9]{1,18})/download", DownloadHandler, shared),
+            (r"/api/socket", SocketHandler, shared),
             (r"/api/save", SaveHandler, shared),
         ],
         default_handler_class=NothingHandler,
         default_handler_args=shared,
         log_function=lambda _: None,  # tornado's log has the address, which may contain the token
+        websocket_max_message_size=LARGEST_MESSAGE,
     )
+
+
+@dataclass(frozen=True)
+class MadeFile:
+    """A file in its own folder, which is removed when the file has been sent."""
+
+    folder: TemporaryFolder
+    path: Path
 
 
 # With it, `prepare` runs before the body is read, so bodies of untrusted requests are never read.
@@ -157,17 +171,11 @@ def application(site: HandlerContext) -> Application:
 class Handler(RequestHandler):
     """Checks permissions and rejects requests with a message; each request has its own handler."""
 
-    method = "GET"
-    """The HTTP method of its address."""
-
-    largest_body = LARGEST_BODY
-
     lets_in_by_cookie = False
 
     def initialize(self, site: HandlerContext) -> None:
         """Store the shared state; tornado calls this for each request."""
         self.site = site
-        self.body = bytearray()
         self._working: asyncio.Future[Any] | None = None
 
     def set_default_headers(self) -> None:
@@ -177,24 +185,21 @@ class Handler(RequestHandler):
             self.set_header(name, value)
 
     def prepare(self) -> None:
-        """Reject forbidden requests, and bodies announced as too large."""
+        """Reject forbidden requests, and those with a body."""
         self.site.access.check_place(self.request)
         self.check_token()
         self.settings["trust"](self.request)
-        declared = self.request.headers.get("Content-Length", "")
-        # Python rejects numbers with thousands of digits.
-        if declared.isdecimal() and (len(declared) >= _DIGITS or int(declared) > self.largest_body):
-            raise _too_large(self.largest_body)
+        if self.request.headers.get("Content-Length", "0") != "0":
+            raise Refusal(413, Text("body_not_read"))
 
     def check_token(self) -> None:
         """Reject requests without the token."""
         self.site.access.check_token(self.request, cookie=self.lets_in_by_cookie)
 
-    def data_received(self, chunk: bytes) -> None:
-        """Store a piece of the body."""
-        self.body += chunk
-        if len(self.body) > self.largest_body and not self._finished:
-            self.send_error(413, exc_info=(Refusal, _too_large(self.largest_body), None))
+    def data_received(self, _: bytes) -> None:
+        """Reject a body in pieces."""
+        if not self._finished:
+            self.send_error(413, exc_info=(Refusal, Refusal(413, Text("body_not_read")), None))
 
     def on_connection_close(self) -> None:
         """Stop responding, because the client has gone."""
@@ -202,8 +207,8 @@ class Handler(RequestHandler):
         if self._working is not None:
             self._working.cancel()
 
-    async def made(self, worker: Worker, make: Callable[[], T]) -> T:
-        """Return a worker's result; any exception becomes a `Refusal`."""
+    async def made(self, make: Callable[[], T]) -> T:
+        """Return the result of `make` on another thread; any exception becomes a `Refusal`."""
 
         def guarded() -> T:
             try:
@@ -211,7 +216,7 @@ class Handler(RequestHandler):
             except BaseException as error:  # noqa: BLE001 - the client waits
                 raise refusal_of(error, self._asked) from None
 
-        self._working = working = asyncio.ensure_future(worker.done(guarded))
+        self._working = working = asyncio.ensure_future(_on_thread(guarded, self.site.copying))
         try:
             return await working
         except asyncio.CancelledError:
@@ -232,8 +237,8 @@ class Handler(RequestHandler):
         """Respond with an error message, and close the connection."""
         error = details["exc_info"][1] if "exc_info" in details else None
         if status_code == 405 and not isinstance(error, Refusal):
-            self.set_header("Allow", self.method)
-            refusal = Refusal(405, Text("method_not_allowed", method=self.method))
+            self.set_header("Allow", "GET")
+            refusal = Refusal(405, Text("method_not_allowed", method="GET"))
         elif isinstance(error, HTTPError):
             refusal = Refusal(status_code, Text("request_malformed"))
         else:
@@ -241,6 +246,8 @@ class Handler(RequestHandler):
         self.set_status(refusal.status)
         if refusal.status == 401:
             self.set_header("WWW-Authenticate", 'token realm="tfvis-nb"')
+        if refusal.status == 426:
+            self.set_header("Upgrade", "websocket")
         self.set_header("Connection", "close")
         connection = self.request.connection
         if isinstance(connection, HTTP1Connection):
@@ -250,13 +257,6 @@ class Handler(RequestHandler):
             self.finish_page(refusal_page(refusal))
         else:
             self.finish_json({"error": refusal.sentence})
-
-    def given(self) -> dict[str, Any]:
-        """Return the body, which has to be a JSON object."""
-        kind = self.request.headers.get("Content-Type", "").partition(";")[0].strip().lower()
-        if kind != "application/json":
-            raise Refusal(415, Text("command_not_json_type"))
-        return _parsed(bytes(self.body))
 
     def finish_json(self, value: object) -> None:
         """Respond with JSON."""
@@ -269,7 +269,7 @@ class Handler(RequestHandler):
         self.set_header("Content-Security-Policy", page.policy)
         self.finish(page.html.encode(errors="replace"))
 
-    async def finish_file(self, name: str, content: bytes | MadeFile) -> None:
+    async def finish_file(self, name: str, made: MadeFile) -> None:
         """Respond with a file to save, which browsers never show, whatever its content."""
         plain = re.sub(r"[^A-Za-z0-9._-]", "_", name)
         encoded = quote(name, safe="", errors="replace")
@@ -277,11 +277,8 @@ class Handler(RequestHandler):
         self.set_header(
             "Content-Disposition", f"attachment; filename=\"{plain}\"; filename*=UTF-8''{encoded}"
         )
-        if isinstance(content, bytes):
-            await self.send_bytes(content)
-            return
-        with content.folder, content.path.open("rb") as file:
-            self.set_header("Content-Length", str(content.path.stat().st_size))
+        with made.folder, made.path.open("rb") as file:
+            self.set_header("Content-Length", str(made.path.stat().st_size))
             await self._send(iter(lambda: file.read(_PIECE), b""))
 
     async def send_bytes(self, content: bytes) -> None:
@@ -300,10 +297,6 @@ class Handler(RequestHandler):
                 if isinstance(connection, HTTP1Connection):
                     connection.close()
                 return
-
-
-def _too_large(most: int) -> Refusal:
-    return Refusal(413, Text("command_too_large", most=most))
 
 
 class NothingHandler(Handler):
@@ -337,7 +330,9 @@ class PageHandler(Handler):
             self.set_header("Set-Cookie", self.site.access.set_cookie)
             self.finish_page(onward(self.site.access.key))
         else:
-            self.finish_page(monitor_page(self.site.service.name))
+            self.finish_page(monitor_page(self.site.name, self.request.headers["Host"]))
+            with contextlib.suppress(OSError):  # the page hears of it
+                self.site.monitor.start()
 
 
 class ScriptHandler(Handler):
@@ -351,95 +346,97 @@ class ScriptHandler(Handler):
         await self.send_bytes(self.site.script)
 
 
-class StateHandler(Handler):
-    """Sends the session's counts and traces."""
+class SocketHandler(Handler, WebSocketHandler):
+    """Connects a viewer with the process that has the monitor."""
+
+    _viewer: Viewer | None = None
+
+    def check_token(self) -> None:
+        """Accept the key in the header that browsers can send."""
+        self.site.access.check_protocol(self.request)
+
+    def check_origin(self, _: str) -> bool:
+        """Accept every one: `prepare` has rejected those of other pages."""
+        return True
+
+    def select_subprotocol(self, subprotocols: list[str]) -> str | None:
+        """Return the name of the protocol, and not the key behind it."""
+        return PROTOCOL if PROTOCOL in subprotocols else None
 
     async def get(self) -> None:
-        """Answer."""
-        state = await self.made(self.site.quick, self.site.service.state)
-        self.set_header("Content-Type", "application/json")
-        self.set_header("ETag", state.tag)
-        self.set_header("Vary", "Accept-Encoding")
-        if self.check_etag_header():
-            self.set_status(304)
-        elif "gzip" in self.request.headers.get("Accept-Encoding", ""):
-            self.set_header("Content-Encoding", "gzip")
-            self.write(await self.made(self.site.quick, lambda: state.compressed))
-        else:
-            self.write(state.body)
+        """Turn the connection into a WebSocket."""
+        headers = self.request.headers
+        if not (
+            headers.get("Upgrade", "").lower() == "websocket"
+            and "upgrade" in headers.get("Connection", "").lower()
+            and headers.get("Sec-WebSocket-Version") == "13"
+            and headers.get("Sec-WebSocket-Key")
+        ):
+            raise Refusal(426, Text("websocket_needed"))
+        await super().get()
 
-
-class CommandHandler(Handler):
-    """Executes a command."""
-
-    method = "POST"
-
-    async def post(self) -> None:
-        """Respond with the state after it."""
-        command = self.given()
-        state = await self.made(self.site.quick, lambda: self.site.service.execute_command(command))
-        self.set_header("Content-Type", "application/json")
-        self.set_header("ETag", state.tag)
-        self.write(state.body)
-
-
-class PartHandler(Handler):
-    """Sends a part of a trace in the format of the timeline."""
-
-    async def get(self, number: str, part: str) -> None:
-        """Answer."""
-        opened = await self.made(self.site.slow, lambda: self.site.service.opened(int(number)))
-        await self.finish_file(f"{file_stem(opened.title)}.{part}.gz", getattr(opened, part))
-
-
-class NotesHandler(Handler):
-    """Sends the annotations and views of a trace."""
-
-    async def get(self, number: str) -> None:
-        """Answer."""
-        self.finish_json(await self.made(self.site.slow, lambda: self.site.service.notes(int(number))))
-
-
-class AnnotateHandler(Handler):
-    """Stores the annotations and views of a trace."""
-
-    method = "POST"
-    largest_body = LARGEST_NOTES
-
-    async def post(self, number: str) -> None:
-        """Store them."""
-        notes = self.given()
-        await self.made(self.site.slow, lambda: self.site.service.annotate(int(number), notes))
-        self.finish_json({})
-
-
-class DownloadHandler(Handler):
-    """Sends a trace as a file."""
-
-    async def get(self, number: str) -> None:
-        """Answer."""
+    def open(self) -> None:
+        """Begin with the state."""
         try:
-            forms = parse_qs(self.request.query, max_num_fields=100).get("format", [])
-        except ValueError:
-            forms = []
-        form = forms[0] if len(forms) == 1 else ""
-        name, content = await self.made(self.site.slow, lambda: self.site.service.download(int(number), form))
-        await self.finish_file(name, content)
+            self._viewer = self.site.monitor.join(self)
+        except OSError as error:  # such as no memory for another process
+            refusal = refusal_of(error, self._asked)
+            self.write_message(pack({"method": "refused", "sentence": refusal.sentence}), binary=True)
+            self.close()
+
+    def on_message(self, message: str | bytes) -> None:
+        """Pass on a request. Viewers cannot change the state, which all of them have in common."""
+        try:
+            content = json.loads(message)
+        except (ValueError, RecursionError):
+            content = None
+        is_request = isinstance(content, dict) and content.get("method") == "custom"
+        if self._viewer is None or not is_request:
+            self.close(1008)
+        else:
+            self._viewer.ask(content, len(message))
+
+    def on_close(self) -> None:
+        """Forget the viewer."""
+        if self._viewer is not None:
+            self.site.monitor.leave(self._viewer)
 
 
 class SaveHandler(Handler):
-    """Sends a copy of the session."""
+    """Sends a copy of the session, which may be larger than any message."""
 
     async def get(self) -> None:
         """Answer."""
-        await self.finish_file(*await self.made(self.site.copying, self.site.service.save))
+        path = self.site.path
+        made = await self.made(lambda: _copy_of(path, self.site.name))
+        await self.finish_file(f"{file_stem(path.stem)}.tfvis", made)
 
 
-def _parsed(body: bytes) -> dict[str, Any]:
+def _copy_of(path: Path, name: str) -> MadeFile:
+    """Write a copy of a session as it is now."""
+    folder = TemporaryFolder()
     try:
-        command = json.loads(body)
-    except (ValueError, RecursionError):
-        raise Refusal(400, Text("command_not_json")) from None
-    if not isinstance(command, dict):
-        raise Refusal(400, Text("command_no_object"))
-    return command
+        with SavedSession(path) as session:
+            return MadeFile(folder, session.save(folder.path / "copy.tfvis"))
+    except FileNotFoundError:
+        folder.close()
+        raise Refusal(404, Text("no_file_yet", name=name)) from None
+    except BaseException:
+        folder.close()
+        raise
+
+
+async def _on_thread(work: Callable[[], T], turn: asyncio.Lock) -> T:
+    """Return the result of work on a thread that, unlike an executor's, the process does not wait for."""
+    future: Future[T] = Future()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
+            future.set_exception(error)
+
+    async with turn:
+        future.set_running_or_notify_cancel()
+        threading.Thread(target=run, name="tfvis-nb-serve-copy", daemon=True).start()
+        return await asyncio.wrap_future(future)

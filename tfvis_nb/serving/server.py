@@ -1,4 +1,4 @@
-"""`MonitorServer`: serves the monitor of a session over HTTP to browsers with the token."""
+"""`MonitorServer`: serves the monitor of a session to browsers with the token."""
 
 import asyncio
 import contextlib
@@ -15,8 +15,7 @@ from typing import Any, Self
 from tfvis_nb.serving.access import Access, host_name, is_number, new_token, validate_token
 from tfvis_nb.serving.connections import LimitedServer, listening_sockets
 from tfvis_nb.serving.handlers import HandlerContext, application
-from tfvis_nb.serving.service import MonitorService
-from tfvis_nb.serving.workers import Worker
+from tfvis_nb.serving.viewers import SharedMonitor
 from tfvis_nb.session.session import SavedSession
 from tfvis_nb.texts import Text
 
@@ -27,8 +26,8 @@ _ENDING_S = 0.3
 class MonitorServer:
     """Serves the monitor of a session: its signatures, requests and traces.
 
-    It runs in its own thread. It serves anyone with the token, only reads the session file, and only accepts
-    commands. The file need not exist yet.
+    It runs in its own thread. It serves anyone with the token, and only accepts commands. A process of its
+    own reads the session file, which need not exist yet, while there are viewers.
 
     A `host` other than the loopback can be reached from other machines; `port` 0 means any free port. `token`
     has at least 16 characters and is random by default. `certfile` and `keyfile` are PEM files of a
@@ -37,11 +36,9 @@ class MonitorServer:
 
     >>> import urllib.request
     >>> with MonitorServer("run.tfvis") as server:
-    ...     request = urllib.request.Request(server.address + "api/state")
-    ...     request.add_header("Authorization", f"token {server.token}")
-    ...     with urllib.request.urlopen(request) as answer:
-    ...         print(b"there is no file run.tfvis yet" in answer.read())
-    True
+    ...     with urllib.request.urlopen(server.url) as page:
+    ...         print(page.status)
+    200
     """
 
     def __init__(
@@ -59,7 +56,7 @@ class MonitorServer:
             raise ValueError(Text("port_out_of_range", port=port))
         if keyfile is not None and certfile is None:
             raise ValueError(Text("keyfile_alone"))
-        self._service = MonitorService(session)
+        self._session = session if isinstance(session, SavedSession) else SavedSession(session)
         self.host = host
         self.token = new_token() if token is None else validate_token(token)
         self._port = port
@@ -138,7 +135,6 @@ class MonitorServer:
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(ended.set)
         self.join()
-        self._service.close()
 
     def join(self, timeout: float | None = None) -> None:
         """Wait until another thread stops it, or for `timeout` seconds."""
@@ -160,8 +156,9 @@ class MonitorServer:
         self, script: bytes, sockets: list[socket.socket], context: ssl.SSLContext | None, begun: Future[None]
     ) -> None:
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
-        workers = [Worker(f"tfvis-nb-serve-{work}") for work in ("state", "trace", "copy")]
-        app = application(HandlerContext(self._service, self._access(), script, *workers))
+        path = self._session.path
+        monitor = SharedMonitor(path, lambda: getattr(self._session, "problem", ""))
+        app = application(HandlerContext(path, self._access(), script, monitor, asyncio.Lock()))
         http = LimitedServer(app, ssl_options=context)
         app.settings["trust"] = http.trust
         http.listen_to(sockets)
@@ -170,10 +167,9 @@ class MonitorServer:
             await self._ended.wait()
         finally:
             self._loop = self._ended = None
-            for worker in workers:
-                worker.close()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(http.close_all(), _ENDING_S)
+            await monitor.close()
 
     def _encryption(self) -> ssl.SSLContext | None:
         certfile, keyfile = self._certificate

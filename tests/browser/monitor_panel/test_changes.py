@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, Request, expect
+from playwright.sync_api import Page, expect
 
+import tfvis_nb as tv
 from tests.browser.monitor import Monitor, monitor_on
 from tests.serving.conftest import METADATA
 from tfvis_nb.serving import MonitorServer
@@ -61,19 +62,20 @@ def test_it_says_that_nobody_answers_and_goes_on(page: Page, path: Path) -> None
         expect(monitor.banner).to_contain_text("open the whole address that was printed")
 
 
-def test_a_hidden_page_asks_nothing(monitor: Monitor) -> None:
-    page = monitor.page
-    asked: list[str] = []
-
-    def note(request: Request) -> None:
-        asked.append(request.url)
-
-    page.on("request", note)
-    page.evaluate(SHOW, "hidden")
-    page.wait_for_timeout(300)
-    asked.clear()
-    page.wait_for_timeout(2500)
-    assert asked == []
-    with page.expect_request("**/api/state"):
-        page.evaluate(SHOW, "visible")
-    page.remove_listener("request", note)
+def test_a_hidden_page_has_no_connection_until_it_is_seen(page: Page, path: Path) -> None:
+    with MonitorServer(path) as server:
+        with page.expect_websocket() as connected:
+            page.goto(server.url)
+        monitor = monitor_on(page)
+        with connected.value.expect_event("close"):
+            page.evaluate(SHOW, "hidden")
+        with tv.open_session(path) as session:
+            session.trace_all()
+        page.wait_for_timeout(2500)  # nothing may come in this time
+        expect(monitor.region).not_to_contain_text("every run")
+        expect(monitor.banner).to_have_count(0)
+        with page.expect_websocket() as again:
+            page.evaluate(SHOW, "visible")
+        again.value.wait_for_event("framereceived")
+        assert not again.value.is_closed()
+        expect(monitor.region).to_contain_text("every run")

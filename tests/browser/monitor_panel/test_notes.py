@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, WebSocketRoute, expect
 
 import tfvis_nb as tv
 from tests.browser.monitor import Monitor, monitor_on
@@ -11,6 +11,7 @@ from tests.browser.timeline import OpenExported, asks_before_it_goes, saved
 from tests.support.conditions import wait_until
 from tests.support.session_files import recording
 from tfvis_nb.serving import MonitorServer
+from tfvis_nb.serving.frames import pack
 from tfvis_nb.session.file.entries import Signature
 from tfvis_nb.session.file.writer import Writer
 
@@ -91,8 +92,20 @@ def test_opened_trace_outlives_a_job_and_limit_is_shown(
 def test_notes_that_cannot_be_stored_are_not_forgotten(
     page: Page, server: MonitorServer, exported: OpenExported, tmp_path: Path
 ) -> None:
-    refused = json.dumps({"error": "the disk is full"})
-    page.route("**/annotate", lambda route: route.fulfill(status=503, body=refused))
+    def connect(socket: WebSocketRoute) -> None:
+        behind = socket.connect_to_server()
+
+        def pass_on(message: str | bytes) -> None:
+            content = json.loads(message)["content"]
+            if content["kind"] == "annotate":
+                error = {"kind": "annotate", "id": content["id"], "error": "the disk is full"}
+                socket.send(pack({"method": "custom", "content": error}))
+            else:
+                behind.send(message)
+
+        socket.on_message(pass_on)
+
+    page.route_web_socket("**/api/socket", connect)
     page.goto(server.url)
     monitor = monitor_on(page)
     annotated(monitor)

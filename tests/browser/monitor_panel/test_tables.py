@@ -11,11 +11,10 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.keys import Keys
 from tests.browser.monitor import Monitor, labels, monitor_on
 from tests.browser.session_of_three import MS
-from tests.serving.conftest import METADATA
+from tests.serving.conftest import METADATA, worker_after
 from tfvis_nb.core.metadata import OUT_OF_MEMORY, table_of
 from tfvis_nb.recording.live.failed_allocations import with_failure
 from tfvis_nb.serving import MonitorServer
-from tfvis_nb.session import snapshot as states
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.session.file.writer import Writer
@@ -51,7 +50,7 @@ def test_rows_are_sorted_and_filtered(monitor: Monitor) -> None:
 def test_totals_are_of_all_signatures_where_not_all_are_listed(
     page: Page, path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(states, "MOST_SIGNATURES", 1)
+    worker_after(monkeypatch, "from tfvis_nb.session import snapshot; snapshot.MOST_SIGNATURES = 1")
     with MonitorServer(path) as server:
         page.goto(server.url)
         monitor = monitor_on(page)

@@ -20,12 +20,12 @@ from tfvis_nb.core.options import only_known_options
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
 from tfvis_nb.display.comm_thread import answer_on_own_thread
-from tfvis_nb.display.monitor import trace_files
-from tfvis_nb.display.refusals import answer_message
+from tfvis_nb.display.refusals import Refusal, answer_message
 from tfvis_nb.display.stored_output import StoredWidget
 from tfvis_nb.session.commands import execute_command
 from tfvis_nb.session.session import SavedSession
 from tfvis_nb.session.snapshot import SessionWatch
+from tfvis_nb.texts import Text
 
 LOOK_S = 1.0
 """How often to check whether the session has changed."""
@@ -134,7 +134,10 @@ class MonitorWidget(StoredWidget):
         answer_message(self, content, lambda: self._send_reply(kind, content))
 
     def _send_reply(self, kind: str, content: dict[str, Any]) -> None:
-        reply, buffers = self._reply(kind, content)
+        try:
+            reply, buffers = self._reply(kind, content)
+        except FileNotFoundError:
+            raise Refusal(404, Text("no_file_yet", name=self.session.path.name)) from None
         self.send({"kind": kind, "id": content.get("id"), **reply}, buffers=buffers)
 
     def _reply(self, kind: str, content: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
@@ -145,6 +148,9 @@ class MonitorWidget(StoredWidget):
             execute_command(self.session, content.get("command", {}))
             self._look()
             return {}, []
+        # Only now, because it needs most of the package.
+        from tfvis_nb.display.monitor import trace_files
+
         if kind == "open":
             title, *parts = trace_files.timeline_payload(self.session, content.get("trace"))
             return {"title": title}, parts

@@ -1,0 +1,3 @@
+from .server import MonitorServer as MonitorServer
+
+__all__ = ["MonitorServer"]
