@@ -15,6 +15,7 @@ import tfvis_nb as tv
 from benchmarks.known_causes.false_findings import Run, false_findings, texts_in
 from benchmarks.known_causes.program import VARIANTS, Program, load
 from benchmarks.known_causes.recording import files, times_file
+from tfvis_nb.analysis.prediction.predicted import loop_steps
 from tfvis_nb.analysis.steps.compared_steps import compared_pair
 from tfvis_nb.analysis.steps.difference import SEPARATED, is_by_loops
 from tfvis_nb.events import NO_STEP
@@ -47,20 +48,23 @@ class Claim(NamedTuple):
 
 
 class Prediction(NamedTuple):
-    """The predicted repair and the measured one, as times of a step in ms, each of the quickest recording."""
+    """The predicted repair and the measured one, in ms, each of the quickest recording.
+
+    Times are of a step, or of a round of the loop if the cause lies between the steps.
+    """
 
     refused: str
     """Why nothing is predicted."""
     recorded_ms: float = np.nan
     predicted_ms: float = np.nan
     twin_ms: float = np.nan
-    """The step of the twin's trace."""
+    """That of the twin's trace."""
     holds: bool = False
-    """Whether the range of the predicted typical step holds that of the twin's trace."""
+    """Whether the range of the predicted typical step or round holds that of the twin's trace."""
 
     @property
     def off(self) -> float:
-        """The error as a fraction of the twin's step."""
+        """The error as a fraction of the twin's time."""
         return self.predicted_ms / self.twin_ms - 1
 
 
@@ -210,12 +214,21 @@ def _predicted(program: Program, places: frozenset[str], slow: tv.Trace, fixed: 
         found = slow.what_if(**program.what_at(places))
     except ValueError as refused:
         return Prediction(str(refused))
-    before, after = (
-        _typical(program, found.times[f"{name}_ns"].to_numpy()) / 1e6 for name in ("recorded", "predicted")
-    )
+    own = fixed.what_if()
+    times, twins, typical = found.times, own.times, found.typical
     twin = fixed.steps.loc[fixed.steps["step"] != NO_STEP, "duration_ns"].median()
-    holds = bool(found.typical.low_ns <= twin <= found.typical.high_ns)
-    return Prediction("", before, after, _step_ms(program, fixed), holds)
+    if program.is_of_loop and found.typical_loop is not None and own.typical_loop is not None:
+        typical, twin = found.typical_loop, own.typical_loop.recorded_ns
+        times, twins = (
+            each.dropna()[each.dropna()["step"].isin(loop_steps(trace))]
+            for each, trace in ((times, slow), (twins, fixed))
+        )
+    loop = "_loop" if typical is found.typical_loop else ""
+    before, after, measured = (
+        _typical(program, each[f"{name}{loop}_ns"].to_numpy(np.float64)) / 1e6
+        for each, name in ((times, "recorded"), (times, "predicted"), (twins, "recorded"))
+    )
+    return Prediction("", before, after, measured, bool(typical.low_ns <= twin <= typical.high_ns))
 
 
 def _compared(first: Recording, second: Recording) -> Claim:

@@ -62,6 +62,11 @@ class Program(NamedTuple):
         return not self.cause
 
     @property
+    def is_of_loop(self) -> bool:
+        """Whether the cause lies between the steps, so that its repair is of the loop."""
+        return "between_steps" in self.cause
+
+    @property
     def is_measured_only(self) -> bool:
         """Whether it belongs to the third that is not looked at while mending."""
         return int(hashlib.sha256(self.name.encode()).hexdigest(), 16) % 3 == 0

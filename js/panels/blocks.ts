@@ -98,18 +98,23 @@ export interface Change {
   how: number | string;
 }
 
+export interface PredictedTime {
+  recorded_ns: number;
+  predicted_ns: number;
+  /** The range of the prediction in ns; null for few steps. */
+  range: [number, number] | null;
+}
+
 /** The step of median duration, as recorded and as predicted; its parts are the predicted ones. */
-export interface Outcome {
+export interface Outcome extends PredictedTime {
   step: string;
   /** The task whose parts these are; empty if there is one alone. */
   task: string;
-  recorded_ns: number;
-  predicted_ns: number;
+  /** A mean step with the time until the next one; null if that was not recorded. */
+  loop: PredictedTime | null;
   /** What several steps are called, and how much shorter they are together, as a part of 1; null for a single step. */
   all_steps: [string, number] | null;
   parts: TimedPart[];
-  /** The range of predicted steps in ns; null for few steps. */
-  range: [number, number] | null;
   /** How far off the steps are without a change, as text. */
   drift: string;
   /** Why the prediction is not trusted; else empty. */

@@ -179,7 +179,16 @@ def test_batches_of_a_keras_callback_are_part_of_its_time() -> None:
     trace = loop([10] * 19)
     samples = trace.metadata[PYTHON_SAMPLES].assign(function="on_train_batch_end")
     labels = {step: f"{'predict' if step % 2 else 'train'} {step // 2}" for step in range(20)}
-    keras = Trace(trace.events, step_labels=labels, metadata={PYTHON_SAMPLES: samples})
+    builder = StackBuilder()
+    stack_of = builder.stack  # not the method of tables
+    stacks = [stack_of([Frame("train.py", 7 if step % 2 else 3)]) for step in range(20)]
+    keras = Trace(
+        trace.events,
+        nested=pa.table({"stack": pa.array(stacks, pa.int32())}),
+        stacks=builder.table(),
+        step_labels=labels,
+        metadata={PYTHON_SAMPLES: samples},
+    )
     first = findings(keras).iloc[0]
     assert (first["id"], first["lost_ns"]) == ("between_steps", 9 * 30 * MS)
     assert "between train steps" in first["text"]

@@ -9,9 +9,10 @@ import pytest
 import tensorflow as tf
 
 import tfvis_nb as tv
+from tests.support.texts import raises_id
 from tfvis_nb.analysis import op_statistics, source_lines
+from tfvis_nb.display.tabs.what_if import _names
 from tfvis_nb.display.wire.code import code
-from tfvis_nb.texts import text_of
 
 pytestmark = pytest.mark.tensorflow
 
@@ -120,9 +121,33 @@ def test_traces_without_source_have_no_sampled_files(slept: tv.Trace, tmp_path: 
     assert times(again) == times(slept)
 
 
-def test_a_line_without_events_is_no_choice(slept: tv.Trace) -> None:
-    with pytest.raises(ValueError) as raised:  # noqa: PT011 - the hint of the text is asserted
-        slept.what_if(lines={"loading.py:5": 0})
-    text = text_of(raised.value)
-    assert text.id == "nothing_to_change"
-    assert "loading.py:5" not in str(text.figures["hint"])
+def saved(trace: tv.Trace, **changes: Any) -> float:
+    """Return the part of a mean round of the loop that a change saves."""
+    found = trace.what_if(**changes)
+    assert found.doubt is None
+    loop = found.typical_loop
+    assert loop is not None
+    assert loop.low_ns <= loop.predicted_ns <= loop.high_ns
+    return 1 - loop.predicted_ns / loop.recorded_ns
+
+
+def test_sampled_lines_are_predicted_in_the_loop(slept: tv.Trace) -> None:
+    """The generator prepares an element while the loop sleeps, so that only both together save all."""
+    lines = ["loading.py:5", "between.py:4"]
+    offered = [Path(name).name for name, _ in dict(_names(slept))["lines"]]
+    assert {*offered[:2]} == {*lines}
+    both = saved(slept, lines=dict.fromkeys(lines, 0))
+    assert both > 0.4
+    assert all(0 <= saved(slept, lines={line: 0}) <= both for line in lines)
+    assert 0 < saved(slept, lines=dict.fromkeys(lines, 0.5)) < both
+    with raises_id(ValueError, "only_sampled"):
+        slept.what_if(lines={lines[1]: "hidden"})
+
+
+def test_loops_without_pauses_wait_for_input(slept: tv.Trace) -> None:
+    changes: list[dict[str, Any]] = [{"between_steps": 0}, {"activities": {"input": 0}}]
+    both = saved(slept, **changes[0], **changes[1])
+    assert both > 0.6
+    assert all(0 <= saved(slept, **change) < both for change in changes)
+    finding = slept.findings.set_index("id").loc["between_steps"]
+    assert 0 < finding["gain"] < both

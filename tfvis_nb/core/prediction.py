@@ -21,7 +21,7 @@ from tfvis_nb.core.nested_columns import MOVED, RECORDED_DURATION, with_columns
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
-ON_TIME = "on_time"
+ON_TIME, BETWEEN = "on_time", "between_steps"
 HIDDEN, ON_GPU = "hidden", "gpu"
 HOW = {HIDDEN: "hidden", ON_GPU: "at the speed of a GPU"}
 """Values that `what_if` accepts instead of a factor, and their labels."""
@@ -32,7 +32,8 @@ _FARTHEST_NS = 2**60
 class Change(NamedTuple):
     """A change: a subject such as ``ops``, the name, and the factor of its time.
 
-    A task that is `ON_TIME` has no factor, and neither has a change by a key of `HOW`.
+    A task that is `ON_TIME` has no factor, and neither has a change by a key of `HOW`. Time `BETWEEN` steps
+    has no name.
     """
 
     subject: str
@@ -110,6 +111,8 @@ def _numbers(column: pa.ChunkedArray) -> np.ndarray:
 def _change_text(change: object) -> str:
     subject, name, factor, how = (getattr(change, part) for part in Change._fields)
     text = "" if pd.isna(name) else name
+    if subject == BETWEEN:
+        text = "time between steps"
     if subject == ON_TIME:
         return f"{printable(task_label(text) or text, _LONGEST)} on time"
     if not pd.isna(how):

@@ -177,11 +177,13 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         lines: Changes | None = None,
         activities: Changes | None = None,
         on_time: str | None = None,
+        between_steps: float | None = None,
     ) -> Predicted:
         """Predict the steps if some events took longer or shorter: `tfvis_nb.analysis.what_if`.
 
         ``ops``, ``kernels``, ``layers``, ``lines`` and ``activities`` are dicts from a name to a factor of
-        its time, ``"hidden"`` or ``"gpu"``; ``on_time`` names a task.
+        its time, ``"hidden"`` or ``"gpu"``; ``on_time`` names a task, and
+        ``between_steps`` is a factor.
         """
         return registry.what_if(
             self,
@@ -191,6 +193,7 @@ class Trace(TraceTables, HtmlExport, PictureExport):
             lines=lines,
             activities=activities,
             on_time=on_time,
+            between_steps=between_steps,
         )
 
     @property

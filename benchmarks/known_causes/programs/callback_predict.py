@@ -9,8 +9,7 @@ REPORTED = "https://github.com/keras-team/keras/issues/5008"
 CAUSE = {"between_steps"}
 # Each predict() makes an iterator for its eight batches; the first one waits for it.
 ALSO = {"slow_steps.periodic"}
-WHAT = None
-WHY_NOT = "the replay is of steps, and this runs between them"
+WHAT = {"lines": {"<<CAUSE": 0}}
 STEPS = 20
 
 

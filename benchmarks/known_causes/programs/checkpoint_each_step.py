@@ -8,8 +8,7 @@ from benchmarks.known_causes.clock import step
 
 REPORTED = "https://github.com/tensorflow/tensorflow/issues/33516"
 CAUSE = {"between_steps"}
-WHAT = None
-WHY_NOT = "the replay is of steps, and this runs between them"
+WHAT = {"lines": {"<<CAUSE": 0}}
 STEPS = 20
 
 model = tf.keras.Sequential([tf.keras.Input((256,)), *(tf.keras.layers.Dense(512) for _ in range(4))])

@@ -8,8 +8,7 @@ from benchmarks.known_causes.clock import step
 
 REPORTED = "https://github.com/keras-team/keras/issues/3939"
 CAUSE = {"between_steps"}
-WHAT = None
-WHY_NOT = "the replay is of steps, and this runs between them"
+WHAT = {"lines": {"<<CAUSE": 0}}
 STEPS = 20
 
 vocabulary = [{"word": f"w{number}", "counts": [number, number + 1]} for number in range(8_000)]

@@ -10,8 +10,7 @@ from benchmarks.known_causes.clock import step
 
 REPORTED = "https://github.com/HudsonHuang/tensorflow-template/issues/5"
 CAUSE = {"between_steps"}
-WHAT = None
-WHY_NOT = "the replay is of steps, and this runs between them"
+WHAT = {"lines": {"<<CAUSE": 0}}
 STEPS = 20
 
 

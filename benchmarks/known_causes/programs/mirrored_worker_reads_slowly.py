@@ -14,8 +14,7 @@ CAUSE = {"straggler.collective", "straggler.end", "input_bound.all", "between_st
 # The generator that sleeps is Python code of the loop. All-reduce by gRPC takes longer than a matmul
 # of 128 x 128.
 ALSO = {"host_compute", "communication"}
-WHAT = None
-WHY_NOT = "the wait for input lies outside of the function's calls"
+WHAT = {"lines": {"<<CAUSE": 0}}
 STEPS = 15
 TASKS = 2
 

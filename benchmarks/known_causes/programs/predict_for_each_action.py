@@ -9,8 +9,7 @@ REPORTED = "https://github.com/tensorflow/tensorflow/issues/40261"
 CAUSE = {"between_steps"}
 # Each predict() makes an iterator, and its one step waits for it.
 ALSO = {"input_bound.all"}
-WHAT = None
-WHY_NOT = "the replay is of steps, and this runs between them"
+WHAT = {"lines": {"<<CAUSE": 0}}
 STEPS = 15
 
 

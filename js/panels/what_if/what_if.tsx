@@ -6,7 +6,7 @@ import { formatDuration, formatPercent, unbroken } from "../../model/format/unit
 import { meaningOf } from "../../model/glossary";
 import { activityColour, activityLabel } from "../../model/paint/palette";
 import { BlockHead } from "../../ui/block_head";
-import type { Change, Outcome, TimedPart, WhatIfBlock } from "../blocks";
+import type { Change, Outcome, PredictedTime, TimedPart, WhatIfBlock } from "../blocks";
 import type { PanelsHost } from "../host";
 import { Latest } from "./latest";
 
@@ -95,7 +95,7 @@ export function WhatIf({ block: { title, definition, choices, now }, host }: Wha
       </div>
       <Bars now={now} then={then} />
       <p class="what-if-result" role="status" aria-busy={isBusy}>
-        {reason ? `Not available: ${reason}.` : isBusy ? "Predicting …" : resultText(now, then)}
+        {reason ? `Not available: ${reason}.` : isBusy ? "Predicting …" : resultText(then)}
         {isOpen && " The predicted timeline is below the tabs."}
       </p>
     </section>
@@ -163,17 +163,22 @@ function firstOf(choice: WhatIfBlock["choices"][number], how: Change["how"] = 1)
   return { subject, name: names[0][0], how: isKnown ? how : 1 };
 }
 
-function resultText(now: Outcome, then: Outcome | null): string {
+function resultText(then: Outcome | null): string {
   if (!then) return "Drag the slider to see the step with another time.";
-  const { step, task, predicted_ns, recorded_ns, all_steps, range, drift, doubt } = then;
+  const { step, task, all_steps, drift, loop, doubt } = then;
   const sentences = [
-    `${step}${task && ` (bars of ${task})`}: ${formatDuration(predicted_ns)} instead of ${formatDuration(now.recorded_ns)}, ${changeText(1 - predicted_ns / Math.max(recorded_ns, 1))}`,
-    ...(range === null ? [] : [`Most steps: ${formatDuration(range[0])} to ${formatDuration(range[1])}`]),
+    `${step}${task && ` (bars of ${task})`}: ${timesText(then)}`,
+    ...(loop ? [`Loop, per step: ${timesText(loop)}`] : []),
     ...(all_steps === null ? [] : [`${all_steps[0]}: ${changeText(all_steps[1])}`]),
     `A replay without a change is off by ${drift}`,
     ...(doubt ? [`Not trusted: ${doubt}`] : []),
   ];
   return unbroken(`${sentences.join(". ")}.`);
+}
+
+function timesText({ recorded_ns, predicted_ns, range }: PredictedTime): string {
+  const most = range ? ` (${range.map(formatDuration).join(" to ")})` : "";
+  return `${formatDuration(predicted_ns)} instead of ${formatDuration(recorded_ns)}, ${changeText(1 - predicted_ns / Math.max(recorded_ns, 1))}${most}`;
 }
 
 function changeText(saved: number): string {

@@ -26,6 +26,7 @@ from tfvis_nb.analysis.critical_path.device import (
 from tfvis_nb.analysis.dataflow.edges import edges as edges_of
 from tfvis_nb.analysis.dataflow.recorded_links import recorded_links
 from tfvis_nb.analysis.events.activity import NUMBER, activity
+from tfvis_nb.analysis.input.elements import ELEMENT, elements
 from tfvis_nb.core.categories import beginning, is_kind
 from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.executions import Executions
@@ -56,6 +57,7 @@ def dependencies(
     * ``copy``: copies, earlier work of a stream, or all work of a device, that a call waited for.
     * ``channel``: the previous tensor received from the same task.
     * ``collective``: the rank that arrived last.
+    * ``element``: the production of an element of tf.data that another thread hands out.
     * ``order``: a guess if none of the above is known: the event that ended last before it on its task, or
       the end of the step before it on all tasks.
     """
@@ -80,6 +82,8 @@ def dependencies(
         *thread_order(times),
         executor_turns(times),
         *calls(times, given, taken, activity(trace)),
+        *handed_out(trace, times),
+        *captured(times, taken),
         *awaited(times),
         copies_of_received(trace, times, launch[1]),
         channels(trace, times),
@@ -208,6 +212,58 @@ def _last_of_earlier_steps(times: Times, target: np.ndarray) -> np.ndarray:
     of_session = times.executor[target] & (times.step[target] != NO_STEP)
     of_session &= times.step[last] != times.step[target]
     return np.where(of_session, last, -1)
+
+
+def handed_out(trace: Trace, times: Times) -> list[Dependencies]:
+    """Return the production of each element of tf.data that another event hands out.
+
+    An element that was not there in time is what the enclosing call waited for.
+    """
+    table = elements(trace)
+    made, taken = (
+        table[table["edge"] == edge].drop_duplicates(ELEMENT, keep=False).rename_axis(name).reset_index()
+        for edge, name in (("Produce", "source"), ("Consume", "target"))
+    )
+    pairs = made[[*ELEMENT, "source"]].merge(taken[[*ELEMENT, "target"]], on=ELEMENT)
+    source, target = (pairs[name].to_numpy(np.int64) for name in ("source", "target"))
+    caller = times.parent[target]
+    waited = (caller >= 0) & (times.end[source] > times.start[caller])
+    until = times.start[target]
+    released = np.minimum(times.end[source], until)
+    return [
+        times.until_start(source[~waited], target[~waited], "element"),
+        times.dependencies(source[waited], released[waited], caller[waited], until[waited], "element"),
+    ]
+
+
+_CAPTURED = re.compile(r"InstantiatedCapturedFunction::Run(?!Instantiated)")
+_RUNS = re.compile(r"Executor(?:State::Process$|DoneCallback$)")
+
+
+def captured(times: Times, linked: np.ndarray) -> list[Dependencies]:
+    """Return what calls of functions of tf.data, such as a generator, wait for; no link is recorded.
+
+    The call starts the executor on another thread, and continues when the last row that starts meanwhile on
+    such threads ends. The executor's own row can end later, so the rows nested in it count too.
+    """
+    calling = np.flatnonzero(times.thread & beginning(times.events["op"], _CAPTURED))
+    runs = times.thread & beginning(times.events["op"], _RUNS) & (times.step == NO_STEP)
+    rows = np.flatnonzero(times.with_nested(runs))
+    runs[linked] = False
+    started = Executions(times.task[calling], times.start[calling], times.start[calling], calling)
+    call = started.latest(times.task[rows], times.start[rows])
+    inside = (call >= 0) & (times.end[call] >= times.start[rows]) & (times.lane[call] != times.lane[rows])
+    rows, call = rows[inside], call[inside]
+    by_start, by_end = (np.lexsort((when[rows], call)) for when in (times.start, times.end))
+    by_start = by_start[runs[rows[by_start]] & (times.parent[rows[by_start]] < 0)]
+    by_end = by_end[times.end[rows[by_end]] <= times.end[call[by_end]]]
+    first = by_start[np.append(True, np.diff(call[by_start]) != 0)[: len(by_start)]]
+    last = by_end[np.append(np.diff(call[by_end]) != 0, True)[: len(by_end)]]
+    until = times.end[rows[last]]
+    return [
+        times.until_start(call[first], rows[first], "control"),
+        times.dependencies(rows[last], until, call[last], until, "call"),
+    ]
 
 
 def last_arrivals(trace: Trace, times: Times) -> Dependencies:

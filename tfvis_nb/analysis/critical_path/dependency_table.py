@@ -26,6 +26,7 @@ KINDS = (
     "copy",
     "channel",
     "collective",
+    "element",
     "order",
 )
 """Kinds of dependencies; see `tfvis_nb.analysis.critical_path.dependencies.dependencies`."""

@@ -23,16 +23,32 @@ from tfvis_nb.analysis.findings.input_bound import (
     stage_sentence,
 )
 from tfvis_nb.analysis.findings.program import faster_input, recorded
-from tfvis_nb.analysis.findings.rule import NOT_KNOWN, Figures, Measurement, Rule, Texts, Threshold, beyond
+from tfvis_nb.analysis.findings.rule import (
+    NOT_KNOWN,
+    Figures,
+    Measurement,
+    Remedy,
+    Rule,
+    Texts,
+    Threshold,
+    beyond,
+)
 from tfvis_nb.analysis.findings.slow_steps import period_of
 from tfvis_nb.analysis.input.shuffle_fills import shuffle_fills
 from tfvis_nb.analysis.source.python_samples import collected_share, sampled_clause, sampled_line
-from tfvis_nb.analysis.steps.outside_steps import DAYS_APART, OutsideSteps, outside_steps, pauses, pauses_of
+from tfvis_nb.analysis.steps.outside_steps import (
+    DAYS_APART,
+    OutsideSteps,
+    is_one_recording,
+    outside_steps,
+    pauses,
+    pauses_of,
+)
 from tfvis_nb.analysis.steps.slow_steps import named_kinds
 from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.intervals import lengths, union
-from tfvis_nb.core.metadata import PROFILES, PYTHON_SAMPLES
+from tfvis_nb.core.metadata import PYTHON_SAMPLES
 from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
@@ -97,7 +113,7 @@ def _find(trace: Trace) -> list[Finding]:
         **{name: getattr(outside, name) for name in _STRETCHES},
         "longest_ns": end - start,
         "op": _longest_op(trace, loose, np.array([start]), np.array([end])),
-        "one_recording": _is_one_recording(trace),
+        "one_recording": is_one_recording(trace),
         "input_ns": _input_ns(trace),
         **recorded(trace),
     }
@@ -120,7 +136,7 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
         loop_ns = int(calling["end_ns"].max() - calling["start_ns"].min())
         sampled = sampled_line(trace, start, end)
     length, loop_share = end - start, between_ns / max(loop_ns, 1)
-    if loop_share < LOOP_SHARE.value or len(start) < MIN_PAUSES.value or not _is_one_recording(trace):
+    if loop_share < LOOP_SHARE.value or len(start) < MIN_PAUSES.value or not is_one_recording(trace):
         return None
     period, _ = period_of(length, length > 2 * int(np.median(length)))
     if not period and np.median(length) < PAUSE_NS.value:
@@ -154,7 +170,6 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     waits = _waits_for_input(figures)
     figures |= _slow_input(trace) if waits else {}
     lost = input_ns if waits else between_ns
-    figures["gain"] = lost / loop_ns
     events = longest_events(trace, loose)
     first, last = int(start[longest]), int(end[longest])
     is_long = period or np.median(length) >= CALL_NS.value or figures["program"] == "keras"
@@ -195,22 +210,10 @@ def _is_long(figures: Figures) -> bool:
 def _is_overhead(trace: Trace, outside: OutsideSteps) -> bool:
     """Return whether most of the time outside steps is what calling and tracing them takes."""
     start, end = pauses(trace)
-    if not _is_one_recording(trace) or 2 * outside.between_ns < outside.outside_ns:
+    if not is_one_recording(trace) or 2 * outside.between_ns < outside.outside_ns:
         return False
     length = end - start
     return len(length) >= MIN_PAUSES.value and int(length.max()) < PAUSE_NS.value
-
-
-def _is_one_recording(trace: Trace) -> bool:
-    """Return whether the recording went on between steps; runs in files of their own can lie far apart."""
-    if len(trace.metadata.get(PYTHON_SAMPLES, ())):
-        return True
-    profiles = trace.metadata.get(PROFILES)
-    if profiles is None or profiles["task"].duplicated().any():
-        return False
-    # A single profile among files of other kinds says nothing about these.
-    tasks = trace.events["task"][(trace.events["step"] != NO_STEP).to_numpy()].astype(object).fillna("")
-    return len(profiles) > 1 or len(set(tasks)) == 1
 
 
 def _within(trace: Trace, start: np.ndarray, end: np.ndarray) -> np.ndarray:
@@ -302,7 +305,6 @@ def _word_loop(figures: Figures) -> Texts:
         text = f"{text[:-1]}; {op['name']}{where} takes the most time, {took}."
     else:
         how += " Little is recorded in that time."
-    text += f" Without these pauses the loop would be up to {format_percent(figures['gain'])} shorter."
     if _collects(figures):
         how += f" Python's garbage collector runs in {format_percent(figures['gc_share'])} of that time."
     if figures["period"]:
@@ -379,6 +381,15 @@ def _summarise(figures: Figures) -> str:
     return f"Time outside steps is {format_percent(figures['share'])} of the run{beyond(figures)}."
 
 
+def _without(figures: Figures) -> dict[str, Any]:
+    if "loop_share" not in figures:
+        return {}
+    if _waits_for_input(figures):
+        return {"activities": {"input": 0}}
+    # A callback runs steps of its own.
+    return {"lines": {figures["line"]: 0}} if figures.get("kind") else {"between_steps": 0}
+
+
 def _headline(figures: Figures) -> str:
     if not _waits_for_input(figures):
         return f"Time between {_steps(figures)} takes {format_percent(figures['loop_share'])} of the loop"
@@ -406,4 +417,5 @@ RULE = Rule(
     "Time outside steps is",
     whole=True,
     headline=_headline,
+    remedy=Remedy("Without that time", _without),
 )

@@ -12,6 +12,7 @@ from tfvis_nb.analysis.findings.rule import LEAST_GAIN, Rule
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.findings.table import FindingsTable, table_of
 from tfvis_nb.analysis.prediction.gain import MOST_EVENTS, UNKNOWN, Gain, gain
+from tfvis_nb.analysis.prediction.predicted import loop_steps
 from tfvis_nb.analysis.steps.breakdown import breakdown
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
@@ -160,12 +161,12 @@ def _misleading_label(trace: Trace, step: int) -> str:
 
 
 def _gain(trace: Trace, rule: Rule, finding: Finding) -> Gain:
-    if "gain" in finding.figures:
-        return Gain(float(finding.figures["gain"]))
     changes = {} if rule.remedy is None else rule.remedy.changes(finding.figures)
-    if not changes or math.isnan(finding.share) or len(trace.events) > MOST_EVENTS:
+    of_loop = "loop_share" in finding.figures
+    if not changes or (math.isnan(finding.share) and not of_loop) or len(trace.events) > MOST_EVENTS:
         return Gain(UNKNOWN)
-    saved = gain(trace, changes, breakdown(rule.of(trace))["step"].unique())
+    steps = loop_steps(trace) if of_loop else breakdown(rule.of(trace))["step"].unique()
+    saved = gain(trace, changes, steps, of_loop=of_loop)
     if "on_time" in changes and saved.share < finding.share / 2:
         # The others wait for this task alone: without its lateness, that wait is gone.
         return Gain(UNKNOWN, reason=Text("lateness_not_recorded"))

@@ -82,11 +82,13 @@ class Remedy(NamedTuple):
             return "", f"The savings cannot be predicted: {reworded(gain.reason, figures)}."
         if math.isnan(gain.share):
             return "", ""
-        would = f"{self.without} {whole(figures, 'the step')} would"
+        what = "the loop" if "loop_share" in figures else whole(figures, "the step")
+        would = f"{self.without} {what} would"
         if gain.share < LEAST_GAIN:
             return f"{would} take as long, because other work does.", ""
         low, high = (format_percent(max(share, 0)) for share in (gain.low, gain.high))
-        spread = f"In most steps it is {low} to {high}." if gain.low < gain.high and low != high else ""
+        most = "most rounds" if "loop_share" in figures else "most steps"
+        spread = f"In {most} it is {low} to {high}." if gain.low < gain.high and low != high else ""
         return f"{would} be up to {format_percent(gain.share)} shorter.", spread
 
 

@@ -1,16 +1,14 @@
 """The stages of a tf.data pipeline: their times, and the settings chosen by AUTOTUNE."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.nesting import self_times
+from tfvis_nb.analysis.input.elements import ELEMENT, LANE, elements
 from tfvis_nb.analysis.input.stage_calls import STAGE, stage_calls
 from tfvis_nb.analysis.input.stage_names import awaits, boolean, integer, stage_label
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
@@ -198,13 +196,6 @@ def _last(recorded: list[dict[str, str]], name: str) -> str | None:
     return next((one[name] for one in recorded if one.get(name, "unavailable") != "unavailable"), None)
 
 
-_EDGES = ("Produce", "Consume")
-_NAME = re.compile(rf"(\w+)({'|'.join(_EDGES)})")
-_ELEMENT = r"(?:^| )element_id=(\d{1,20})(?: |$)"
-_LANE = ["task", "device", "lane"]
-_KEY = ["task", "kind", "element"]
-
-
 def unfinished(trace: Trace, calls: pd.DataFrame) -> np.ndarray:
     """Return a mask of `stage_calls` that handed out an element finished after the call started.
 
@@ -213,17 +204,17 @@ def unfinished(trace: Trace, calls: pd.DataFrame) -> np.ndarray:
     ignored.
     """
     is_unfinished = np.zeros(len(calls), bool)
-    edges = _edges(trace)
-    made = edges[edges["edge"] == "Produce"].groupby(_KEY, sort=False)["end_ns"].max()
-    taken = edges[edges["edge"] == "Consume"].drop_duplicates(_KEY, keep=False)
+    edges = elements(trace)
+    made = edges[edges["edge"] == "Produce"].groupby(ELEMENT, sort=False)["end_ns"].max()
+    taken = edges[edges["edge"] == "Consume"].drop_duplicates(ELEMENT, keep=False)
     if taken.empty or made.empty:
         return is_unfinished
-    taken = taken.join(made.rename("made_ns"), on=_KEY, how="inner")
-    within = calls[[*_LANE, "start_ns"]].assign(row=np.arange(len(calls)))
+    taken = taken.join(made.rename("made_ns"), on=ELEMENT, how="inner")
+    within = calls[[*LANE, "start_ns"]].assign(row=np.arange(len(calls)))
     within["kind"] = calls["stage"].map({stage: stage_label(stage, "") for stage in calls["stage"].unique()})
     both = pd.concat([within, taken], ignore_index=True).sort_values("start_ns", kind="stable")
     # Each element with the last call of its kind that started on its thread.
-    last = both.groupby([*_LANE, "kind"], dropna=False, sort=False)["row"].ffill()
+    last = both.groupby([*LANE, "kind"], dropna=False, sort=False)["row"].ffill()
     row = last.sort_index()[len(calls) :]
     known = row.notna().to_numpy()
     rows, taken = row[known].to_numpy(np.int64), taken[known]
@@ -231,23 +222,6 @@ def unfinished(trace: Trace, calls: pd.DataFrame) -> np.ndarray:
     is_within = taken["end_ns"].to_numpy() <= start + calls["duration_ns"].to_numpy()[rows]
     is_unfinished[rows[is_within & (taken["made_ns"].to_numpy() > start)]] = True
     return is_unfinished
-
-
-def _edges(trace: Trace) -> pd.DataFrame:
-    """Return the events that produce elements, and those that hand them out."""
-    events = trace.events
-    names = pa.array(events["name"])
-    rows = pc.indices_nonzero(pc.or_(*(pc.ends_with(names, edge) for edge in _EDGES))).to_numpy()
-    chosen = events.iloc[rows] if len(rows) else events.iloc[:0]
-    table = chosen[_LANE].astype(object).fillna({"task": ""})
-    called = pd.Categorical(chosen["name"].astype(object))
-    parts = [_NAME.fullmatch(str(name)) for name in called.categories]
-    for at, part in enumerate(("kind", "edge"), 1):
-        table[part] = np.array([*(one[at] if one else "" for one in parts), ""], object)[called.codes]
-    table["element"] = chosen["detail"].astype(object).str.extract(_ELEMENT, expand=False)
-    table["start_ns"] = chosen["start_ns"].to_numpy(np.int64)
-    table["end_ns"] = table["start_ns"] + chosen["duration_ns"].to_numpy(np.int64)
-    return table[table["element"].notna()]
 
 
 NONE = -1

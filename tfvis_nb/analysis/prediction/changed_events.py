@@ -12,6 +12,7 @@ from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER, activity
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
+from tfvis_nb.analysis.source.sampled_time import all_sampled_time
 from tfvis_nb.analysis.steps.layers import event_layers
 from tfvis_nb.core.categories import is_kind, map_categories
 from tfvis_nb.core.options import near
@@ -51,10 +52,7 @@ def of_lines(trace: Trace, pattern: str) -> np.ndarray:
     """Return a mask of the events of a line of code, such as ``train.py:12``."""
     if trace.stacks is None:
         return np.zeros(len(trace.events), bool)
-    match = _matcher(pattern)
-    fits = np.array(
-        [match(line) or match(re.sub(r".*/", "", line)) for line in trace.stacks.own_lines()] + [False]
-    )
+    fits = np.array([*map(line_matcher(pattern), trace.stacks.own_lines()), False])
     mask: np.ndarray = fits[event_stacks(trace)]
     return mask
 
@@ -101,6 +99,12 @@ def _matcher(pattern: str) -> Callable[[str], bool]:
     return lambda name: name == pattern or fits(name) is not None
 
 
+def line_matcher(pattern: str) -> Callable[[str], bool]:
+    """Return a test for lines of code, with or without the folder of their file."""
+    match = _matcher(pattern)
+    return lambda line: match(line) or match(re.sub(r".*/", "", line))
+
+
 OF_OPS = ("ops", "layers", "lines")
 """Subjects whose events include more than the work of ops, such as launches."""
 
@@ -123,9 +127,10 @@ def names_of(trace: Trace, subject: str) -> Iterable[str]:
         case "layers":
             names = event_layers(trace)[0].dictionary.to_pylist()
         case "lines":
-            # Samples of Python have stacks too, but no events.
             stacks = np.unique(event_stacks(trace))
             lines = [] if trace.stacks is None else trace.stacks.own_lines()[stacks[stacks >= 0]].tolist()
+            sampled = all_sampled_time(trace).lines
+            lines += (sampled["file"] + ":" + sampled["line"].astype(str)).tolist()
             names = [re.sub(r".*/", "", line) for line in lines]
         case _:
             names = [ACTIVITIES[number] for number in distinct_numbers(path_activities(trace)) if number]

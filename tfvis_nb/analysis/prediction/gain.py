@@ -16,6 +16,7 @@ from tfvis_nb.analysis.prediction.typical import FEWEST_STEPS, HIGHEST, LOWEST
 from tfvis_nb.analysis.prediction.what_if import requested
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.prediction import BETWEEN, ON_TIME
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -26,30 +27,30 @@ UNKNOWN = float("nan")
 
 
 class Gain(NamedTuple):
-    """The share of step time that a change saves, from 0 to 1."""
+    """The share of step time, or of a loop, that a change saves, from 0 to 1."""
 
     share: float
     """`UNKNOWN` if nothing can be predicted, or the steps take no time."""
     low: float = UNKNOWN
-    """The 10 % quantile of the shares of single steps; `UNKNOWN` for fewer than `FEWEST_STEPS`."""
+    """The 10 % quantile of the shares of single steps or rounds; `UNKNOWN` for fewer than `FEWEST_STEPS`."""
     high: float = UNKNOWN
     """The 90 % quantile likewise."""
     reason: Text | None = None
     """Why the replay is not trusted."""
 
 
-def gain(trace: Trace, changes: Mapping[str, Any], steps: Collection[int]) -> Gain:
-    """Return what a change saves in some steps.
+def gain(trace: Trace, changes: Mapping[str, Any], steps: Collection[int], *, of_loop: bool = False) -> Gain:
+    """Return what a change saves in some steps, or in the rounds of the loop that start with them.
 
     `changes` has the arguments of `tfvis_nb.analysis.what_if`.
     """
     changes = dict(changes)
-    on_time = changes.pop("on_time", None)
+    on_time, between_steps = (changes.pop(name, None) for name in (ON_TIME, BETWEEN))
     try:
-        altered = requested(trace, changes, on_time)
+        altered = requested(trace, changes, on_time, between_steps)
     except ValueError:
         return Gain(UNKNOWN)
-    times, _, longer = step_times(trace, replay(trace, altered))
+    times, _, longer = step_times(trace, replay(trace, altered), of_loop=of_loop or altered.of_loop)
     times = times[times["step"].isin(steps)]
     recorded = int(times["recorded_ns"].sum())
     reason = doubt(trace, altered, times)
@@ -58,11 +59,19 @@ def gain(trace: Trace, changes: Mapping[str, Any], steps: Collection[int]) -> Ga
     times = possible(trace, altered, times)
     if reason or not recorded:
         return Gain(UNKNOWN, reason=reason)
-    low = high = UNKNOWN
+    before, after = (times[f"{name}_ns"].astype("float64") for name in ("recorded", "predicted"))
+    rounds = times["recorded_loop_ns"].notna()
+    if of_loop:
+        # The loop ends with the last step.
+        before, after = (
+            times[f"{name}_loop_ns"].astype("float64").fillna(step)
+            for name, step in (("recorded", before), ("predicted", after))
+        )
+    saved, low, high = before - after, UNKNOWN, UNKNOWN
     if len(times) >= FEWEST_STEPS:
-        of_step = times["saved_ns"] / times["recorded_ns"].where(times["recorded_ns"] > 0)
+        of_step = (saved / before.where(before > 0))[rounds | (not of_loop)]
         low, high = (float(of_step.quantile(share)) for share in (LOWEST, HIGHEST))
-    share = float(times["saved_ns"].sum()) / recorded
+    share = float(saved.sum() / before.sum())
     return Gain(share, min(low, share), max(high, share))
 
 
@@ -78,4 +87,7 @@ def possible(trace: Trace, altered: Altered, times: pd.DataFrame) -> pd.DataFram
     least = pd.Series(busy, index=place.size().index, dtype=np.int64).groupby("step").max()
     least = times["step"].map(least).fillna(0).clip(upper=times["recorded_ns"]).astype("int64")
     predicted = times["predicted_ns"].clip(lower=least)
-    return times.assign(predicted_ns=predicted, saved_ns=times["recorded_ns"] - predicted)
+    loop = times["predicted_loop_ns"].clip(lower=least)
+    return times.assign(
+        predicted_ns=predicted, saved_ns=times["recorded_ns"] - predicted, predicted_loop_ns=loop
+    )

@@ -13,8 +13,12 @@ from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.critical_path.critical_path import critical_path
 from tfvis_nb.analysis.dataflow.edges import edges as edges_of
 from tfvis_nb.analysis.prediction.replay import Altered, Replayed, replay, unchanged
-from tfvis_nb.analysis.prediction.typical import Typical, at_its_fastest, typical
+from tfvis_nb.analysis.prediction.typical import Typical, at_its_fastest, typical, typical_loop
+from tfvis_nb.analysis.steps.other_steps import other_steps
+from tfvis_nb.analysis.steps.outside_steps import is_one_recording
+from tfvis_nb.analysis.steps.slow_steps import main_steps, named_kinds
 from tfvis_nb.core.format import format_percent
+from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.prediction import Change, prediction_metadata, with_recorded_times
 from tfvis_nb.core.step_spans import step_spans, step_table, within_steps
 from tfvis_nb.core.trace import Trace
@@ -27,8 +31,12 @@ FIGURES: dict[str, str] = {
     "predicted_ns": "The same of the predicted times, in ns.",
     "saved_ns": "recorded_ns - predicted_ns, in ns.",
     "saved_share": "saved_ns / recorded_ns.",
+    "recorded_loop_ns": "A round of the loop as recorded: from the start of the step to that of the next one"
+    " of its kind, in ns. NA for the last one, and if steps were recorded one by one.",
+    "predicted_loop_ns": "The same of the predicted times, in ns.",
 }
 
+_TRAINING = "train"
 _MOVED = ("scheduled_ns", "compute_start_ns", "compute_end_ns")
 _WITH_TIMES = ("memory", "in_use_bytes", "available_bytes", "fragmentation", "address")
 """Nested columns of allocations, which have their own times."""
@@ -45,12 +53,14 @@ class Predicted(Trace):
         The event of ``recorded`` for each event (int64).
     times
         One row per step: ``step`` (int64), and as in `FIGURES` ``recorded_ns``, ``replayed_ns``,
-        ``predicted_ns``, ``saved_ns`` (int64) and ``saved_share`` (float64).
+        ``predicted_ns``, ``saved_ns`` (int64), ``saved_share`` (float64), ``recorded_loop_ns`` and
+        ``predicted_loop_ns`` (Int64).
     drift
         The error of a replay without a change, as a share of step time.
     lengthening
-        The largest lengthening of a step from its first event on, as a share of it. If no work gets longer,
-        it means that the trace lacks dependencies: work moves, but other work that waits for it does not.
+        The largest lengthening of a step from its first event on, as a share of it; of the loop if time
+        between steps changes. If no work gets longer, it means that the trace lacks dependencies: work moves,
+        but other work that waits for it does not.
     doubt
         Why the prediction is not trusted; None if it is. Findings leave out such a gain.
     """
@@ -80,8 +90,32 @@ class Predicted(Trace):
         >>> Trace(events.build(columns)).what_if(ops={"MatMul": 0.5}).typical
         Typical(recorded_ns=55.0, predicted_ns=27.0, low_ns=20.0, high_ns=32.4)
         """
+        return typical(self.times, self._fastest)
+
+    @cached_property
+    def typical_loop(self) -> Typical | None:
+        """The mean round of the loop: a step and the time until the next one, as in `typical`.
+
+        The range comes from the means of five parts of the loop, one after the other. Low is the smallest or,
+        if it is smaller, the mean if all work is as fast as in `typical`. None if rounds are not recorded.
+
+        Examples
+        --------
+        >>> from tfvis_nb import Trace, events
+        >>> from tfvis_nb.core.metadata import PROFILES, table_of
+        >>> columns = {"start_ns": [*range(0, 600, 100)], "duration_ns": [50, 60, 40, 55, 70, 50],
+        ...            "step": [*range(6)], "kind": ["op"] * 6, "op": ["MatMul"] * 6, "name": ["a"] * 6}
+        >>> trace = Trace(events.build(columns), metadata={PROFILES: table_of(PROFILES, [{}])})
+        >>> trace.what_if(between_steps=0).typical_loop
+        Typical(recorded_ns=100.0, predicted_ns=55.0, low_ns=40.0, high_ns=70.0)
+        """
+        steps = loop_steps(self.recorded)
+        return typical_loop(*(times[times["step"].isin(steps)] for times in (self.times, self._fastest)))
+
+    @cached_property
+    def _fastest(self) -> pd.DataFrame:
         fastest = replay(self.recorded, at_its_fastest(self.recorded, self.altered, self.times))
-        return typical(self.times, step_times(self.recorded, fastest)[0])
+        return step_times(self.recorded, fastest)[0]
 
     @cached_property
     def steps(self) -> pd.DataFrame:
@@ -106,7 +140,9 @@ class Predicted(Trace):
         return table.sort_values("predicted_ns", ascending=False, kind="stable").reset_index(drop=True)
 
 
-def predicted_trace(trace: Trace, changed: Replayed, changes: Sequence[Change]) -> Predicted:
+def predicted_trace(
+    trace: Trace, altered: Altered, changed: Replayed, changes: Sequence[Change]
+) -> Predicted:
     """Make a trace of replayed times; `changes` are the changes made."""
     times = backtracker(trace).times
     kept = np.flatnonzero(times.counts)
@@ -133,7 +169,7 @@ def predicted_trace(trace: Trace, changed: Replayed, changes: Sequence[Change]) 
         nested = nested.drop_columns([name for name in _WITH_TIMES if name in nested.column_names]).take(
             pa.array(rows)
         )
-    table, drift, longer = step_times(trace, changed)
+    table, drift, longer = step_times(trace, changed, of_loop=altered.of_loop)
     predicted = Predicted(
         events,
         nested=with_recorded_times(nested, start - recorded_start, recorded_duration),
@@ -146,7 +182,7 @@ def predicted_trace(trace: Trace, changed: Replayed, changes: Sequence[Change]) 
         metadata=prediction_metadata(trace, changes, table),
         programs=trace.programs,
     )
-    predicted.recorded, predicted.rows = trace, rows
+    predicted.recorded, predicted.rows, predicted.altered = trace, rows, altered
     predicted.edges = _moved(edges_of(trace), rows, len(trace.events))
     predicted.times, predicted.drift, predicted.lengthening = table, drift, longer
     return predicted
@@ -172,8 +208,13 @@ def _removed(trace: Trace, rows: np.ndarray, duration: np.ndarray) -> np.ndarray
     return removed
 
 
-def step_times(trace: Trace, changed: Replayed) -> tuple[pd.DataFrame, float, float]:
-    """Return ``times``, ``drift`` and ``lengthening`` of a `Predicted` trace."""
+def step_times(
+    trace: Trace, changed: Replayed, *, of_loop: bool = False
+) -> tuple[pd.DataFrame, float, float]:
+    """Return ``times``, ``drift`` and ``lengthening`` of a `Predicted` trace.
+
+    If time between steps changes, the steps may wait instead, so lengthening is that of the loop.
+    """
     times = backtracker(trace).times
     kept = np.flatnonzero(times.counts & (times.step != NO_STEP))
     origin = int(times.start[0])
@@ -184,6 +225,7 @@ def step_times(trace: Trace, changed: Replayed) -> tuple[pd.DataFrame, float, fl
     }
     durations: dict[str, pd.Series] = {}
     whole: dict[str, pd.Series] = {}
+    starts: dict[str, pd.Series] = {}
     events, late = trace.events.take(kept), _late_events(trace)[kept]
     for name, span in spans.items():
         start, end = (np.rint(column[kept]).astype(np.int64) for column in span)
@@ -192,10 +234,37 @@ def step_times(trace: Trace, changed: Replayed) -> tuple[pd.DataFrame, float, fl
         for pairs, is_whole in ((durations, False), (whole, True)):
             table = step_spans(events, later, from_first_events=is_whole)
             pairs[name] = table["end_ns"] - table["start_ns"]
+            starts.setdefault(name, table["start_ns"])
     table = pd.DataFrame({f"{name}_ns": durations[name] for name in spans})
     table = table.rename_axis("step").reset_index()
     table["saved_ns"] = table["recorded_ns"] - table["predicted_ns"]
     table["saved_share"] = table["saved_ns"] / table["recorded_ns"].where(table["recorded_ns"] > 0)
+    for name in ("recorded", "predicted"):
+        table[f"{name}_loop_ns"] = _loops(trace, starts["recorded"], starts[name])
     off = (durations["replayed"] - durations["recorded"]).abs().sum()
-    longer = (whole["predicted"] - whole["recorded"]) / whole["recorded"].where(whole["recorded"] > 0)
+    before, after = (whole[name] for name in ("recorded", "predicted"))
+    if of_loop and table["recorded_loop_ns"].any():
+        before, after = (pd.Series([table[f"{name}_loop_ns"].sum()]) for name in ("recorded", "predicted"))
+    longer = (after - before) / before.where(before > 0)
     return table, float(off / max(durations["recorded"].sum(), 1)), float(longer.clip(lower=0).max())
+
+
+@per_trace
+def loop_steps(trace: Trace) -> np.ndarray:
+    """Return the steps of the loop: of the kind with the most time, or those of training around others."""
+    kinds = named_kinds(trace)
+    steps = kinds.index[kinds == _TRAINING] if (kinds == _TRAINING).any() else main_steps(trace)["step"]
+    apart = getattr(other_steps(trace), "first", NO_STEP)
+    found = steps.to_numpy(np.int64)
+    rest: np.ndarray = found[found != apart]
+    return rest
+
+
+def _loops(trace: Trace, recorded: pd.Series, start: pd.Series) -> pd.Series:
+    """Return for each step how much later the next one of its kind starts; `recorded` starts decide which."""
+    in_order = recorded.sort_values(kind="stable").index
+    kinds = named_kinds(trace).reindex(in_order).to_numpy(object)
+    ordered = start.reindex(in_order)
+    after = ordered.groupby(kinds).shift(-1) if is_one_recording(trace) else np.nan
+    loops: pd.Series = (after - ordered).reindex(recorded.index).astype("Int64").reset_index(drop=True)
+    return loops

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
-from tfvis_nb.analysis.critical_path.dependency_table import Dependencies
+from tfvis_nb.analysis.critical_path.dependency_table import KIND, Dependencies
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
@@ -34,17 +34,26 @@ class Altered(NamedTuple):
     """Events for which only other hidden events wait (bool)."""
     met: np.ndarray
     """Dependencies without effect (bool)."""
+    python_factor: np.ndarray
+    """Factor of each dependency's lag for the Python that runs during it, also between steps (float64)."""
 
     @property
     def adds_work(self) -> bool:
         """Whether an event or a lag gets longer."""
-        return bool((self.factor > 1).any() or (self.lag_factor > 1).any())
+        return any((factor > 1).any() for factor in (self.factor, self.lag_factor, self.python_factor))
+
+    @property
+    def of_loop(self) -> bool:
+        """Whether the time between steps changes."""
+        return bool((self.python_factor != 1).any())
 
 
 def no_change(trace: Trace) -> Altered:
     """Return the change that changes nothing."""
     events, count = len(trace.events), len(backtracker(trace).dependencies.source)
-    return Altered(np.ones(events), np.ones(count), np.zeros(events, bool), np.zeros(count, bool))
+    return Altered(
+        np.ones(events), np.ones(count), np.zeros(events, bool), np.zeros(count, bool), np.ones(count)
+    )
 
 
 @per_trace
@@ -68,7 +77,8 @@ def replay(trace: Trace, altered: Altered) -> Replayed:
       and its lag has passed. Before that it waited, without work of its own since its last point.
     * Lags: a dependency takes at least as long as the shortest of its kind in the trace (the 5 % quantile,
       as for launching a kernel). The one that would be last with these lags is assumed to be the decisive
-      one: it keeps its recorded lag, the others get the shortest. All lags are multiplied by `lag_factor`.
+      one: it keeps its recorded lag, the others get the shortest. All lags are multiplied by
+      `python_factor`, and those within steps by `lag_factor`.
     * Hidden events and others do not wait for each other. They start with the others of their step.
 
     An event without dependencies starts as recorded. Without a change every event keeps its times, except
@@ -83,24 +93,22 @@ def replay(trace: Trace, altered: Altered) -> Replayed:
         # Hidden work does not wait for that of other steps, or it would fall behind from step to step.
         crosses = times.step[table.source] != times.step[table.target]
         enters = hidden[table.target] & (~hidden[table.source] | crosses)
-        free, free_released = _sweep(trace, factor, lag_factor, released)
+        free, free_released = _sweep(trace, altered._replace(factor=factor, lag_factor=lag_factor), released)
         others = times.counts & ~hidden
         first = pd.Series(free.start[others]).groupby(times.step[others]).min()
         released[leaves] = free_released[leaves]
         begins = first.reindex(times.step[table.target[enters]]).to_numpy()
         released[enters] = np.where(np.isnan(begins), free_released[enters], begins)
-    return _sweep(trace, altered.factor, altered.lag_factor, released)[0]
+    return _sweep(trace, altered, released)[0]
 
 
-def _sweep(
-    trace: Trace, factor: np.ndarray, lag_factor: np.ndarray, released: np.ndarray
-) -> tuple[Replayed, np.ndarray]:
+def _sweep(trace: Trace, altered: Altered, released: np.ndarray) -> tuple[Replayed, np.ndarray]:
     """Return the new times, and when each dependency releases its target: `released` unless NaN there."""
     times, table = backtracker(trace).times, backtracker(trace).dependencies
     count, is_known = len(released), ~np.isnan(released)
     # Time between steps is no event's work. But a row without a step, as of an iterator, may run within one.
     between = (times.step[table.source] != times.step[table.target]) & (times.step[table.target] != NO_STEP)
-    lag_factor = np.where(between, 1.0, lag_factor)
+    lag_factor, factor = np.where(between, 1.0, altered.lag_factor) * altered.python_factor, altered.factor
     lag = np.where(is_known, released, _lags(table) * lag_factor).tolist()
     # Known releases come from an event without time or work.
     source = np.where(is_known, len(times.start), table.source)
@@ -136,7 +144,9 @@ def _lags(table: Dependencies) -> np.ndarray:
     """Return the lag of each dependency from its release until its target continues, in ns (float64)."""
     recorded = (table.satisfied_at - table.released_at).astype(np.float64)
     least = np.zeros(len(recorded))
-    for kind in distinct_numbers(table.kind).tolist():
+    # Elements lie in a buffer for any time.
+    timed = distinct_numbers(table.kind[table.kind != KIND["element"]])
+    for kind in timed.tolist():
         of_kind = table.kind == kind
         least[of_kind] = np.quantile(recorded[of_kind], _LEAST, method="lower")
     # The time each dependency alone would allow, the last one of each point at its end.

@@ -51,6 +51,21 @@ def typical(times: pd.DataFrame, fastest: pd.DataFrame) -> Typical:
     return Typical(float(recorded.median()), float(predicted.median()), low, high)
 
 
+def typical_loop(times: pd.DataFrame, fastest: pd.DataFrame) -> Typical | None:
+    """Return the mean round of a loop; `fastest` are the times with `at_its_fastest`. None without rounds."""
+    recorded, predicted, least = (
+        each[f"{name}_loop_ns"].dropna().to_numpy(np.float64)
+        for each, name in ((times, "recorded"), (times, "predicted"), (fastest, "predicted"))
+    )
+    if not len(recorded):
+        return None
+    low = high = float("nan")
+    if len(recorded) >= FEWEST_STEPS:
+        parts = [float(part.mean()) for part in np.array_split(predicted, FEWEST_STEPS)]
+        low, high = min(*parts, float(least.mean())), max(parts)
+    return Typical(float(recorded.mean()), float(predicted.mean()), low, high)
+
+
 def at_its_fastest(trace: Trace, altered: Altered, times: pd.DataFrame) -> Altered:
     """Return a change in which all work of steps also takes as long as its fastest recording.
 

@@ -15,15 +15,24 @@ from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.critical_path.dependency_table import KIND, Dependencies
 from tfvis_nb.analysis.dataflow.edges import edges as edges_of
 from tfvis_nb.analysis.events.activity import NUMBER, activity
-from tfvis_nb.analysis.prediction.changed_events import OF_OPS, SELECTORS, names_of, work_of
+from tfvis_nb.analysis.prediction.changed_events import (
+    OF_OPS,
+    SELECTORS,
+    line_matcher,
+    names_of,
+    work_of,
+)
 from tfvis_nb.analysis.prediction.factors import early_factors, gpu_factors, without_lock_waits
 from tfvis_nb.analysis.prediction.predicted import Predicted, predicted_trace
+from tfvis_nb.analysis.prediction.python_time import between_steps as python_between_steps
+from tfvis_nb.analysis.prediction.python_time import no_python_time, of_sampled_lines
 from tfvis_nb.analysis.prediction.replay import Altered, no_change, replay
 from tfvis_nb.analysis.prediction.trust import MOST_DRIFT, doubt
+from tfvis_nb.analysis.steps.outside_steps import is_one_recording, outside_steps
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.labels import natural, shown_task
 from tfvis_nb.core.options import near, some_of
-from tfvis_nb.core.prediction import HIDDEN, HOW, ON_GPU, ON_TIME, Change
+from tfvis_nb.core.prediction import BETWEEN, HIDDEN, HOW, ON_GPU, ON_TIME, Change
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import LATEST_NS, MOST_IN_ALL, NO_STEP
 from tfvis_nb.texts import Text
@@ -33,6 +42,8 @@ Changes = Mapping[str, float | str]
 ``"hidden"`` or ``"gpu"``."""
 
 _MOST_TASKS = 8
+_MOST = 0.5
+"""Python of which this part is gone no longer holds the interpreter for most of its time."""
 
 _LAGS = {"launch": ("launch",), "communication": ("transfer", "channel")}
 """The dependencies whose lags are part of an activity: launching a kernel, and sending a tensor."""
@@ -48,6 +59,7 @@ def what_if(
     lines: Changes | None = None,
     activities: Changes | None = None,
     on_time: str | None = None,
+    between_steps: float | None = None,
 ) -> Predicted:
     """Predict the steps of a trace if some of its events took longer or shorter.
 
@@ -65,7 +77,7 @@ def what_if(
     ops, kernels, layers, lines
         Changed work, by op type, kernel name, layer (with nested layers) or line of code, such as
         ``train.py:12``. A factor of 0 removes it, with the calls that launch it and the time before its
-        start.
+        start. Lines of Python that samples of a recording have seen take a factor alone.
     activities
         Changed activities: all events that count as one on the critical path. Calls that launch work of a
         device stay. ``{"launch": 0}`` makes launches free, including the time from a launch to its kernel.
@@ -76,6 +88,9 @@ def what_if(
     on_time
         A task that arrives at each barrier no later than the last of the others: ``"worker 1"`` or its full
         name.
+    between_steps
+        A factor of the time between the steps, except for that of input. ``typical_loop`` of the result has
+        its effect.
 
     Returns
     -------
@@ -88,10 +103,10 @@ def what_if(
     TypeError
         If the changes of ops, kernels, layers, lines or activities are not a mapping.
     ValueError
-        If a name matches no event, a factor is negative or makes times too large for int64, the speed of an
-        op on a GPU is unknown, the task is unknown or at no barrier, or the trace cannot be replayed: it has
-        no steps, the replay of the recorded times is off by more than `MOST_DRIFT`, or less work makes a step
-        longer by more than that.
+        If a name matches no event or sample, nothing is known of time between steps, a factor is negative or
+        makes times too large for int64, the speed of an op on a GPU is unknown, the task is unknown or at no
+        barrier, or the trace cannot be replayed: it has no steps, the replay of the recorded times is off by
+        more than `MOST_DRIFT`, or less work makes the loop or a step longer by more than that.
 
     Notes
     -----
@@ -117,13 +132,14 @@ def what_if(
     changes = {subject: _checked(subject, of_names) for subject, of_names in given}
     if on_time is not None:
         on_time = _task_called(trace, on_time)
-    altered = requested(trace, changes, on_time)
+    if between_steps is not None:
+        (between_steps,) = _checked(BETWEEN, {BETWEEN: between_steps}, only_factors=True).values()
+    altered = requested(trace, changes, on_time, between_steps)
     replayed, times = replay(trace, altered), backtracker(trace).times
     latest = int(times.start[0]) + replayed.end[times.counts].max(initial=0)
     if latest > LATEST_NS or (replayed.end - replayed.start)[times.counts].sum() > MOST_IN_ALL:
         raise ValueError(Text("predicted_too_long"))
-    predicted = predicted_trace(trace, replayed, _listed(changes, on_time))
-    predicted.altered = altered
+    predicted = predicted_trace(trace, altered, replayed, _listed(changes, on_time, between_steps))
     if predicted.drift > MOST_DRIFT:
         raise ValueError(Text("replay_drifts", drift=format_percent(predicted.drift)))
     if predicted.lengthening > MOST_DRIFT and not altered.adds_work:
@@ -134,7 +150,7 @@ def what_if(
     return predicted
 
 
-def _checked(subject: str, given: Any) -> dict[str, Any]:
+def _checked(subject: str, given: Any, *, only_factors: bool = False) -> dict[str, Any]:
     """Return the changes of a subject if they are valid for `what_if`."""
     if given is None:
         return {}
@@ -142,7 +158,7 @@ def _checked(subject: str, given: Any) -> dict[str, Any]:
         raise TypeError(Text("no_changes", subject=subject, given=given))
     for name, how in given.items():
         number = isinstance(how, Real) and not isinstance(how, bool)
-        if not (0 <= how < math.inf if number else isinstance(how, str) and how in HOW):
+        if not (0 <= how < math.inf if number else isinstance(how, str) and how in HOW and not only_factors):
             raise ValueError(Text("not_a_change", name=name, given=how))
         if number and how > LATEST_NS:
             raise ValueError(Text("predicted_too_long"))
@@ -160,16 +176,25 @@ def _task_called(trace: Trace, name: str) -> str:
     raise ValueError(Text("no_such_task", task=name, known=some_of(known, _MOST_TASKS)))
 
 
-def _listed(changes: Mapping[str, Mapping[str, Any]], on_time: str | None) -> list[Change]:
+def _listed(
+    changes: Mapping[str, Mapping[str, Any]], on_time: str | None, between_steps: float | None
+) -> list[Change]:
     listed = [
         Change(subject, name, None, how) if isinstance(how, str) else Change(subject, name, how)
         for subject, of_names in changes.items()
         for name, how in of_names.items()
     ]
-    return listed if on_time is None else [*listed, Change(ON_TIME, on_time, None)]
+    if on_time is not None:
+        listed.append(Change(ON_TIME, on_time, None))
+    return listed if between_steps is None else [*listed, Change(BETWEEN, "", between_steps)]
 
 
-def requested(trace: Trace, changes: Mapping[str, Mapping[str, Any]], on_time: str | None = None) -> Altered:
+def requested(
+    trace: Trace,
+    changes: Mapping[str, Mapping[str, Any]],
+    on_time: str | None = None,
+    between_steps: float | None = None,
+) -> Altered:
     """Return the changes of `what_if` for a trace, given its arguments by name."""
     if not (trace.events["step"] != NO_STEP).any():
         raise ValueError(Text("no_steps"))
@@ -178,13 +203,22 @@ def requested(trace: Trace, changes: Mapping[str, Mapping[str, Any]], on_time: s
         raise ValueError(Text("steps_without_work"))
     altered, table = no_change(trace), backtracker(trace).dependencies
     removed = np.zeros(len(times.start), bool)
-    later = table.satisfied_at > times.start[table.target]
+    ahead = times.with_nested(activity(trace) == NUMBER["preprocessing"])
+    later, lost = table.satisfied_at > times.start[table.target], no_python_time(trace)
     for subject, of_names in changes.items():
         for name, how in of_names.items():
             chosen = SELECTORS[subject](trace, name)
             if subject in OF_OPS and how != 0:
                 chosen = work_of(trace, chosen)
-            if not chosen.any():
+            python = of_sampled_lines(trace, line_matcher(name)) if subject == "lines" else None
+            if python is not None and (python.own.any() or python.lag.any()):
+                if isinstance(how, str):
+                    if not chosen.any():
+                        raise ValueError(Text("only_sampled", name=name, how=how))
+                else:
+                    own = np.where(chosen, 0, python.own)
+                    lost = lost.more(python._replace(own=own), 1 - how)
+            elif not chosen.any():
                 hint = near(name, names_of(trace, subject))
                 raise ValueError(Text("nothing_to_change", subject=subject, name=name, hint=hint))
             if subject != "activities":
@@ -202,13 +236,23 @@ def requested(trace: Trace, changes: Mapping[str, Mapping[str, Any]], on_time: s
                     lags |= _unlaunched(table)
                 altered.lag_factor[lags] *= how
                 if name == "input" and not how:
-                    altered.met[:] |= later & chosen[table.target] & ~chosen[table.source]
-                    removed |= times.with_nested(activity(trace) == NUMBER["preprocessing"])
+                    waits = later | ahead[table.source]
+                    altered.met[:] |= waits & chosen[table.target] & ~chosen[table.source]
+                    removed |= ahead
             if not how and subject != "activities":
                 chosen |= _around(trace, chosen)
                 altered.factor[chosen] = 0
+                altered.met[:] |= ahead[table.source] & chosen[table.target] & ~chosen[table.source]
             if not how and (subject, name) != ("activities", "launch"):
                 altered.lag_factor[chosen[table.target]] = 0
+    if between_steps is not None:
+        outside = outside_steps(trace)
+        if outside is None or not outside.between_ns or not is_one_recording(trace):
+            raise ValueError(Text("no_time_between_steps"))
+        lost = lost.more(python_between_steps(trace), 1 - between_steps)
+    altered.factor[:] *= 1 - lost.own
+    altered.python_factor[:] *= 1 - lost.lag
+    removed |= lost.own >= _MOST
     altered.factor[:] *= without_lock_waits(trace, removed | (altered.factor == 0))
     if on_time is not None:
         early = early_factors(trace, on_time)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.nesting import parents, self_times_of
-from tfvis_nb.analysis.events.unattributed import RUNTIME, reasons
+from tfvis_nb.analysis.events.unattributed import RUNTIME, WAITING, reasons
 from tfvis_nb.core.categories import beginning
 from tfvis_nb.core.metadata import PYTHON_SAMPLES, THREAD_SAMPLES
 from tfvis_nb.core.per_trace import per_trace
@@ -41,36 +41,78 @@ class SampledTime(NamedTuple):
     """The part of the self time of each event that is in `lines` (int64)."""
 
 
-def sampled_time(trace: Trace, rows: np.ndarray) -> SampledTime:
-    """Return the time of lines that Python ran during events, and outside all of them if `rows` has all."""
-    taken = np.zeros(len(trace.events), np.int64)
-    looks = trace.metadata.get(PYTHON_SAMPLES)
-    if looks is None or len(looks) < 2 or not len(rows):
-        return SampledTime(_NONE, taken)
-    chosen = np.zeros(len(trace.events), bool)
-    chosen[rows] = True
-    times = []
+class TaskSamples(NamedTuple):
+    """The samples of a task: ``time_ns``, ``file``, ``line``, ``function``, the time ``ns`` of each.
+
+    ``event`` is the event that only calls Python then, or -1.
+    """
+
+    called: pd.DataFrame
+    """Samples of threads on which TensorFlow called Python."""
+    calls: np.ndarray
+    """The events that may have them."""
+    held: pd.DataFrame
+    """Samples of the main thread within its events that only call Python."""
+    own: np.ndarray
+    """Events of the main thread whose own time is that of Python, not of TensorFlow's work or of a wait."""
+    inside: pd.DataFrame
+    """Samples of the main thread within its events that do not wait."""
+    free: pd.DataFrame
+    """Samples of the main thread outside its events, or outside steps if these are unknown."""
+    thread: np.ndarray
+    """The events of the main thread; empty if unknown."""
+
+
+@per_trace
+def task_samples(trace: Trace) -> list[TaskSamples]:
+    """Return the samples of each task with samples of its main thread."""
+    looks, found = trace.metadata.get(PYTHON_SAMPLES), []
+    if looks is None or len(looks) < 2:
+        return []
     for task in looks["task"].fillna("").unique():
-        here = np.ones(len(chosen), bool) if not task else (trace.events["task"] == task).to_numpy(bool)
+        here = trace.events["start_ns"].notna() if not task else trace.events["task"] == task
+        here = here.to_numpy(bool)
         main, called = (_samples(trace, subject, task) for subject in (PYTHON_SAMPLES, THREAD_SAMPLES))
         if main.empty:
             continue
-        weight = _weights(main["time_ns"].to_numpy())
+        weight, time = _weights(main["time_ns"].to_numpy()), main["time_ns"].to_numpy()
         calls = np.flatnonzero(here & beginning(trace.events["op"], PYTHON_CALL))
-        at = np.clip(np.searchsorted(main["time_ns"], called["time_ns"]), 0, len(main) - 1)
+        at = np.clip(np.searchsorted(time, called["time_ns"]), 0, len(main) - 1)
         called = called.assign(ns=weight[at], event=_any_around(trace, calls, called["time_ns"].to_numpy()))
-        times.append(_given(trace, called[called["event"] >= 0], calls[chosen[calls]], chosen, taken))
-        main = main.assign(ns=weight)
         thread = _main_thread(trace, here)
-        holder = _innermost(trace, thread, main["time_ns"].to_numpy())
-        of_python = np.zeros(len(chosen) + 1, bool)
-        of_python[thread] = _only_calls(trace, thread)
-        held = of_python[np.where(holder < 0, -1, holder)]
-        own = np.flatnonzero(of_python[:-1] & chosen)
-        times.append(_given(trace, main.assign(event=holder)[held], own, chosen, taken))
+        holder = _innermost(trace, thread, time)
+        main = main.assign(ns=weight, event=holder)
+        why = reasons(trace, thread, event_stacks(trace)[thread])
+        of_python, works = np.zeros((2, len(here) + 1), bool)
+        of_python[thread] = (why == RUNTIME) | beginning(trace.events["op"].iloc[thread], PYTHON_CALL)
+        works[thread] = why != WAITING
+        held, inside = (mask[np.where(holder < 0, -1, holder)] for mask in (of_python, works))
+        free = (holder < 0) & (bool(len(thread)) | ~_in_steps(trace, time))
+        found.append(
+            TaskSamples(
+                called[called["event"] >= 0],
+                calls,
+                main[held],
+                np.flatnonzero(of_python[:-1]),
+                main[inside],
+                main[free],
+                thread,
+            )
+        )
+    return found
+
+
+def sampled_time(trace: Trace, rows: np.ndarray) -> SampledTime:
+    """Return the time of lines that Python ran during events, and outside all of them if `rows` has all."""
+    taken = np.zeros(len(trace.events), np.int64)
+    chosen = np.zeros(len(trace.events), bool)
+    chosen[rows] = True
+    times = []
+    for task in task_samples(trace) if len(rows) else []:
+        for samples, events in ((task.called, task.calls), (task.held, task.own)):
+            times.append(_given(trace, samples, events[chosen[events]], chosen, taken))
         if chosen.all():
-            free = (holder < 0) & (bool(len(thread)) | ~_in_steps(trace, main["time_ns"].to_numpy()))
-            times.append(_sums(main.assign(event=-1)[free]))
+            times.append(_sums(task.free))
     # pandas 2.2 warns of tables without rows.
     lines = [each for each in times if len(each)]
     return SampledTime(pd.concat(lines, ignore_index=True) if lines else _NONE, taken)
@@ -107,14 +149,6 @@ def _main_thread(trace: Trace, here: np.ndarray) -> np.ndarray:
     if not calling.any():
         return np.zeros(0, np.int64)
     return np.flatnonzero(here & (lanes == np.bincount(lanes[calling]).argmax()))
-
-
-def _only_calls(trace: Trace, thread: np.ndarray) -> np.ndarray:
-    """Return a mask of events whose own time is that of Python, not of TensorFlow's work or of a wait."""
-    stack = event_stacks(trace)[thread]
-    op = trace.events["op"].iloc[thread]
-    mask: np.ndarray = (reasons(trace, thread, stack) == RUNTIME) | beginning(op, PYTHON_CALL)
-    return mask
 
 
 def _innermost(trace: Trace, thread: np.ndarray, time: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.core.intervals import lengths, union
-from tfvis_nb.core.metadata import RETURNS
+from tfvis_nb.core.metadata import PROFILES, PYTHON_SAMPLES, RETURNS
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import LATEST_NS, NO_STEP
@@ -82,6 +82,18 @@ def pauses_of(steps: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     start = steps["start_ns"].to_numpy(np.int64)[1:]
     end = np.maximum.accumulate(steps["end_ns"].to_numpy(np.int64))[:-1]
     return end[start > end], start[start > end]
+
+
+def is_one_recording(trace: Trace) -> bool:
+    """Return whether the recording went on between steps; runs in files of their own can lie far apart."""
+    if len(trace.metadata.get(PYTHON_SAMPLES, ())):
+        return True
+    profiles = trace.metadata.get(PROFILES)
+    if profiles is None or profiles["task"].duplicated().any():
+        return False
+    # A single profile among files of other kinds says nothing about these.
+    tasks = trace.events["task"][(trace.events["step"] != NO_STEP).to_numpy()].astype(object).fillna("")
+    return len(profiles) > 1 or len(set(tasks)) == 1
 
 
 @validate_input

@@ -13,14 +13,16 @@ from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
 from tfvis_nb.analysis.prediction.changed_events import SELECTORS, path_activities
 from tfvis_nb.analysis.prediction.gain import Gain, gain, possible
 from tfvis_nb.analysis.prediction.predicted import Predicted
+from tfvis_nb.analysis.prediction.typical import Typical
 from tfvis_nb.analysis.prediction.what_if import requested
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.other_steps import other_steps
+from tfvis_nb.analysis.steps.outside_steps import is_one_recording, outside_steps
 from tfvis_nb.analysis.steps.slow_steps import median_step
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.labels import printable, task_label
 from tfvis_nb.core.per_trace import per_trace
-from tfvis_nb.core.prediction import HIDDEN, ON_GPU, ON_TIME
+from tfvis_nb.core.prediction import BETWEEN, HIDDEN, ON_GPU, ON_TIME
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import LONGEST_TEXT, TableColumn, table
 from tfvis_nb.display.tabs.wording import activity_label
@@ -54,8 +56,11 @@ _SUBJECTS = {
     "kernels": "Kernel",
     "layers": "Layer",
     "lines": "Line of code",
+    BETWEEN: "Time between steps",
     ON_TIME: "Task on time",
 }
+_FACTORS = (BETWEEN, ON_TIME)
+"""Subjects that cannot be hidden behind other work."""
 _COSTS = [
     TableColumn("activity", "Activity", "text", "The activity removed."),
     TableColumn("saved_ns", "Saved", "ns", "Recorded minus predicted time of the steps, in ns."),
@@ -102,7 +107,8 @@ def changed(trace: Trace, change: Mapping[str, Any]) -> Predicted:
     subject, name, how = (change.get(part) for part in ("subject", "name", "how"))
     if subject not in _SUBJECTS or not isinstance(name, str) or not isinstance(how, int | float | str):
         raise ValueError(Text("unknown_question", kind=subject))
-    return _predicted(trace, **{subject: name if subject == ON_TIME else {name: how}})
+    given = {ON_TIME: name, BETWEEN: how}.get(subject, {name: how})
+    return _predicted(trace, **{subject: given})
 
 
 def _check_size(trace: Trace) -> None:
@@ -124,6 +130,7 @@ def _outcome(trace: Trace, predicted_trace: Predicted) -> dict[str, Any]:
     idle = recorded[["idle_ns", "unknown_ns"]].sum(axis=1)
     task = "" if idle.empty else str(idle.idxmin())
     parts = predicted.reindex([task], fill_value=0).iloc[0]
+    loop = predicted_trace.typical_loop
     several, total = len(times) > 1, times[times["step"].isin(_steps(trace))].sum()
     steps = "All steps" if other_steps(trace) is trace else "Steps after the first"
     return {
@@ -135,12 +142,21 @@ def _outcome(trace: Trace, predicted_trace: Predicted) -> dict[str, Any]:
         "parts": [
             {"name": part.removesuffix("_ns"), "ns": int(parts[part])} for part in PARTS if parts[part]
         ],
-        "range": None
-        if np.isnan(predicted_trace.typical.low_ns)
-        else [predicted_trace.typical.low_ns, predicted_trace.typical.high_ns],
+        "range": _range(predicted_trace.typical),
+        "loop": None
+        if loop is None
+        else {
+            "recorded_ns": loop.recorded_ns,
+            "predicted_ns": loop.predicted_ns,
+            "range": _range(loop),
+        },
         "drift": format_percent(predicted_trace.drift),
         "doubt": predicted_trace.doubt or "",
     }
+
+
+def _range(typical: Typical) -> list[float] | None:
+    return None if np.isnan(typical.low_ns) else [typical.low_ns, typical.high_ns]
 
 
 def _parts(trace: Trace, step: int) -> pd.DataFrame:
@@ -163,7 +179,7 @@ def _choices(trace: Trace) -> list[dict[str, Any]]:
             "label": _SUBJECTS[subject],
             "names": _foremost(trace, subject, names)[:_MOST_NAMES],
             "how": [
-                *([[HIDDEN, "hidden behind other work"]] if subject != ON_TIME else []),
+                *([[HIDDEN, "hidden behind other work"]] if subject not in _FACTORS else []),
                 *([[ON_GPU, "at the speed of a GPU"]] if subject in moves else []),
             ],
         }
@@ -174,14 +190,15 @@ def _choices(trace: Trace) -> list[dict[str, Any]]:
 
 def _foremost(trace: Trace, subject: str, names: list[list[str]]) -> list[list[str]]:
     """Order names with the most time by their time on the critical path, which limits what they can save."""
-    if subject == ON_TIME:
+    if subject in _FACTORS:
         return names
     if subject == "activities":
         costs = _saved(trace)
         return sorted(names, key=lambda pair: -np.nan_to_num(costs[pair[0]][1].share))
     on_path = _on_path(trace)
     saves = {name: on_path[SELECTORS[subject](trace, name)].sum() for name, _ in names[:_MOST_ORDERED]}
-    return sorted(names, key=lambda pair: -saves.get(pair[0], 0))
+    sampled = _sampled(trace) if subject == "lines" else {}
+    return sorted(names, key=lambda pair: -saves.get(pair[0], 0) - sampled.get(pair[0], 0))
 
 
 @per_trace
@@ -203,12 +220,26 @@ def _names(trace: Trace) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     yield "kernels", _longest(kernel_runs(trace).groupby("name")["duration_ns"].sum())
     layers = trace.layers
     yield "layers", _longest((layers["device_ns"] + layers["host_ns"]).groupby(layers["layer"]).sum())
-    lines = trace.source_lines
-    lines = lines[lines["line"].notna() & (lines["events"] > 0)]
-    place = lines["file"].astype(str) + ":" + lines["line"].astype(str)
+    lines, place = _lines(trace)
     yield "lines", _longest((lines["device_ns"] + lines["host_ns"]).groupby(place).sum())
+    outside = outside_steps(trace)
+    if outside is not None and outside.between_ns and is_one_recording(trace):
+        yield BETWEEN, [(BETWEEN, "all that runs there")]
     tasks = late_tasks(trace)["task"].astype(str).unique().tolist()
     yield ON_TIME, [(task, printable(task_label(task) or task, _LONGEST_LABEL)) for task in tasks]
+
+
+def _lines(trace: Trace) -> tuple[pd.DataFrame, pd.Series]:
+    lines = trace.source_lines
+    lines = lines[lines["line"].notna()]
+    return lines, lines["file"].astype(str) + ":" + lines["line"].astype(str)
+
+
+def _sampled(trace: Trace) -> dict[str, int]:
+    """Return the time of each line that is known from samples, in ns."""
+    lines, place = _lines(trace)
+    times = lines["sampled_ns"].groupby(place).sum()
+    return dict(zip(times.index.astype(str), times.tolist(), strict=True))
 
 
 def _longest(times: pd.Series) -> list[tuple[str, str]]:
