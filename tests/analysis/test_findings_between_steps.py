@@ -68,7 +68,7 @@ def test_time_between_steps_is_a_problem_with_its_gain_and_line() -> None:
     share = 270 / 370
     assert (first["id"], first["level"], first["lost_ns"]) == ("between_steps", "problem", 270 * MS)
     assert first["gain"] == pytest.approx(share)
-    assert "train.py:7 in log runs in 100 % of the samples" in first["text"]
+    assert "train.py:7 in log runs in 18 of 18 samples" in first["text"]
     assert "73.0 % of the loop" in trace.overview["headline"]
     assert trace.overview["outside"]["loop_share"] == pytest.approx(share)
     assert "Between steps" in str(trace.overview)

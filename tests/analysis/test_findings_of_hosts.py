@@ -170,7 +170,7 @@ def test_sampled_line_is_named_unless_it_calls_the_step(waiting: int, *, reporte
     texts = findings(trace).set_index("id")["text"]
     assert ("host_compute" in texts) == reported
     if reported:
-        assert "train.py:31 in log runs in 100 % of the samples" in texts["host_compute"]
+        assert "train.py:31 in log runs in 8 of 8 samples" in texts["host_compute"]
 
 
 def test_slow_steps_leave_out_a_first_step_set_apart() -> None:
@@ -196,7 +196,7 @@ def test_line_in_a_python_function_is_named() -> None:
     ]
     trace.metadata[THREAD_SAMPLES] = table_of(THREAD_SAMPLES, lines)
     text = findings(trace).set_index("id")["text"]["host_compute"]
-    assert "train.py:31 in parse runs in 100 % of the samples" in text
+    assert "train.py:31 in parse runs in 8 of 8 samples" in text
 
 
 def test_transposing_more_than_computing_is_a_problem() -> None:

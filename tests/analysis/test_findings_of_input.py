@@ -81,10 +81,10 @@ def test_the_slowest_op_of_the_input_pipeline_is_named() -> None:
     ]
     sampled = tv.Trace(table, metadata={THREAD_SAMPLES: table_of(THREAD_SAMPLES, samples)})
     found = findings(sampled).iloc[0]
-    python = {"line": "input.py:8", "function": "decode", "line_share": 2 / 3}
+    python = {"line": "input.py:8", "function": "decode", "line_share": 2 / 3, "samples": 3}
     assert found["figures"]["slowest_stage"] == {**stage, "python": python}
     assert "PyFunc (input.py:8) is the slowest part" in found["text"]
-    assert "input.py:8 in decode runs in 66.7 % of the samples" in found["how"]
+    assert "input.py:8 in decode runs in 2 of 3 samples" in found["how"]
 
 
 @pytest.mark.parametrize("op", ["PyFunc", "EagerPyFunc", "DecodeJpeg"])

@@ -186,6 +186,14 @@ def test_one_slow_step_in_a_period_is_a_problem() -> None:
     assert found["figures"]["slow_steps.longer"]["steps"] == [7]
 
 
+@pytest.mark.parametrize(
+    ("steps", "slow", "reported"), [(8, 2, True), (8, 4, False), (20, 4, True), (20, 5, False)]
+)
+def test_of_few_steps_almost_half_may_be_slow(steps: int, slow: int, *, reported: bool) -> None:
+    durations = [1000] * (steps - slow) + [4000] * slow
+    assert ("slow_steps.longer" in set(findings(_steps(durations, [600] * steps))["id"])) == reported
+
+
 def test_slow_steps_without_a_period_are_minor() -> None:
     durations = [4000 if step in (4, 6, 13, 21) else 1000 for step in range(30)]
     found = findings(_steps(durations, [600] * 30)).set_index("id")

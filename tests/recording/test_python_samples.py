@@ -152,6 +152,45 @@ def test_python_that_tensorflow_calls_is_sampled(tmp_path: Path) -> None:
     assert SECRET not in called.to_csv()
 
 
+def waits(number: tf.Tensor) -> tf.Tensor:
+    time.sleep(0.3)
+    return number
+
+
+def computes(number: tf.Tensor) -> tf.Tensor:
+    compute()
+    return number
+
+
+@pytest.mark.parametrize(("function", "running"), [(waits, False), (computes, True)])
+def test_samples_show_whether_a_called_thread_runs(function: Any, *, running: bool) -> None:
+    data = tf.data.Dataset.range(3).map(lambda number: tf.py_function(function, [number], tf.int64))
+    with tv.trace() as t:
+        for _ in data.prefetch(1):
+            run_something()
+    called = t.metadata[THREAD_SAMPLES]
+    here = called[called["function"] == ("compute" if running else "waits")]
+    assert len(here)
+    assert here["called"].eq(1).all()
+    assert here["running"].eq(1).any() == running
+
+
+def test_thread_of_the_program_is_sampled_while_it_runs() -> None:
+    def work() -> None:
+        compute()
+        time.sleep(0.2)
+
+    thread = threading.Thread(target=work)
+    with tv.trace() as t:
+        run_something()
+        thread.start()
+        thread.join()
+    own = t.metadata[THREAD_SAMPLES]
+    assert "compute" in {*own["function"]}
+    assert own["called"].eq(0).all()
+    assert own["running"].eq(1).all()
+
+
 def test_error_of_the_program_ends_sampling() -> None:
     before = state()
 

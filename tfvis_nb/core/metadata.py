@@ -93,7 +93,7 @@ SUBJECTS: dict[str, dict[str, Any]] = {
     },
     UNDIVIDED: {"recordings": "Int64"},
     PYTHON_SAMPLES: _SAMPLE,
-    THREAD_SAMPLES: _SAMPLE,
+    THREAD_SAMPLES: _SAMPLE | {"called": "Int64", "running": "Int64"},
     GC_PAUSES: {
         "task": event_table.TEXT,
         "time_ns": "Int64",
@@ -127,7 +127,8 @@ held. A trace of predicted times has one row for each assumed change, and the ti
 as replayed without a change, and as predicted. Recordings that nothing divides into steps are counted as
 undivided. A sample of Python has the innermost line of the user's own code in the thread that recorded; no
 line if none of the user's code ran, or if the line is unknown. All samples stand for the same time. A sample
-of other threads has the line that one of them ran while TensorFlow or JAX called Python on it. A pause of
+of other threads has the line that one of them ran: ``called`` if TensorFlow or JAX called Python on it,
+``running`` if it needed the interpreter, not in a call that may release the interpreter's lock. A pause of
 Python's garbage collector has its start and generation; short ones are left out. A
 traced run of a session returns to Python later than its last event, because it collects its trace. A trace of
 a cell has the

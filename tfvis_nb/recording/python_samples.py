@@ -1,8 +1,8 @@
 """What Python does during a recording: samples of the user's lines, and pauses of the collector.
 
-The thread that records is sampled, and threads of TensorFlow and JAX while they run the user's Python, such
-as the body of a py_function or a generator. The samples have the innermost line of the user's own code: a
-file, a function and a line, and no values.
+The thread that records is sampled, and threads of TensorFlow, JAX and Keras while they run the user's Python,
+such as the body of a py_function or a generator. Other threads are sampled while they run bytecode. The
+samples have the innermost line of the user's own code: a file, a function and a line, and no values.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import gc
 import opcode
 import random
+import re
 import sys
 import threading
 import time
@@ -20,6 +21,7 @@ from typing import Any, NamedTuple
 
 from tfvis_nb.core.metadata import GC_PAUSES, PYTHON_SAMPLES, THREAD_SAMPLES, Metadata, table_of
 from tfvis_nb.recording.stacks.source_files import SourceFiles
+from tfvis_nb.recording.thread_frames import module_of
 
 PERIOD_S = 0.02
 """The mean time between samples. It varies at random, because steps are periodic."""
@@ -43,11 +45,13 @@ for a moment before a sample.
 _COLLECTS_IN_FRAMES = sys.version_info < (3, 12)
 """Whether the garbage collector can run while Python makes the object of a frame; see `thread_frames`."""
 
-_MOST_CALLED = 4
-"""Of more threads that run Python for TensorFlow, so many are sampled at a time, chosen at random."""
+_MOST_OTHERS = 8
+"""Of more other threads with Python, so many are looked at each time, chosen at random."""
 
 _QUIET = 8
 """Looks without another thread that runs Python, after which the interval is short again."""
+
+_KERAS = re.compile(r"(?:tf_)?keras\.|tensorflow\.python\.keras\.")
 
 _BETWEEN_CALLS = (opcode.opmap["RESUME"], opcode.opmap["JUMP_BACKWARD"])
 """Where a thread that runs Python waits for the interpreter; one that stays at a call is idle."""
@@ -57,6 +61,17 @@ class _Line(NamedTuple):
     file: str
     line: int
     function: str
+
+
+class _OfThread(NamedTuple):
+    """A sample of a thread other than the one that records."""
+
+    time_ns: int
+    line: _Line
+    called: bool
+    """Whether TensorFlow, JAX or Keras called this Python."""
+    running: bool
+    """Whether it runs bytecode; otherwise it is in a call as before, which may have released the lock."""
 
 
 class PythonSampler:
@@ -74,7 +89,7 @@ class PythonSampler:
         self._own: dict[str, bool] = {}
         self._known: dict[_Line, _Line] = {}
         self._samples: list[tuple[int, _Line | None]] = []
-        self._called: list[tuple[int, _Line | None]] = []
+        self._of_threads: list[_OfThread] = []
         self._period_s = PERIOD_S
         self._pauses: list[tuple[int, int, int]] = []
         self._least_pause_ns = LEAST_PAUSE_NS
@@ -120,7 +135,7 @@ class PythonSampler:
     def take(self, other: PythonSampler) -> None:
         """Add what another sampler has noted since `stop`."""
         self._samples += other._samples
-        self._called += other._called
+        self._of_threads += other._of_threads
         self._pauses += other._pauses
 
     def metadata(self) -> Metadata:
@@ -131,16 +146,22 @@ class PythonSampler:
         ]
         tables = {GC_PAUSES: table_of(GC_PAUSES, [{"task": "", **pause} for pause in pauses])}
         if self._lines:
-            for subject, samples in ((PYTHON_SAMPLES, self._samples), (THREAD_SAMPLES, self._called)):
-                lines = {line for _, line in samples if line}
-                shown = {line: {**line._asdict(), "file": files.shown(line.file)} for line in lines}
-                rows = [{"task": "", "time_ns": at, **(shown[line] if line else {})} for at, line in samples]
-                tables[subject] = table_of(subject, rows)
+            shown: dict[_Line | None, dict[str, Any]] = {
+                line: {**line._asdict(), "file": files.shown(line.file)} for line in self.lines()
+            }
+            rows = [{"task": "", "time_ns": at, **shown.get(line, {})} for at, line in self._samples]
+            tables[PYTHON_SAMPLES] = table_of(PYTHON_SAMPLES, rows)
+            rows = [
+                {"task": "", "time_ns": at, **shown[line], "called": int(called), "running": int(running)}
+                for at, line, called, running in self._of_threads
+            ]
+            tables[THREAD_SAMPLES] = table_of(THREAD_SAMPLES, rows)
         return tables
 
-    def lines(self) -> Sequence[tuple[str, int, str]]:
-        """Return the sampled lines, each once: a file of this process, a line and a function."""
-        return list(dict.fromkeys(line for _, line in (*self._samples, *self._called) if line))
+    def lines(self) -> Sequence[_Line]:
+        """Return the sampled lines, each once; files are those of this process."""
+        lines = (*(line for _, line in self._samples), *(sample.line for sample in self._of_threads))
+        return list(dict.fromkeys(line for line in lines if line))
 
     def _restore(self) -> None:
         with suppress(ValueError):
@@ -181,8 +202,8 @@ class PythonSampler:
                     if late_s is None:
                         return
                     self._look(late_s, again=True)
-                if max(len(self._samples), len(self._called) // _MOST_CALLED) >= MOST_SAMPLES:
-                    del self._samples[::2], self._called[::2]
+                if max(len(self._samples), len(self._of_threads) // _MOST_OTHERS) >= MOST_SAMPLES:
+                    del self._samples[::2], self._of_threads[::2]
                     self._period_s *= 2
 
     @staticmethod
@@ -212,15 +233,18 @@ class PythonSampler:
                 return True
             due_ns = time.time_ns() - int(late_s * 1e9)
             counts = again or sys.getswitchinterval() == self._handover_s
-            self._mind_others(tops)
+            active = self._mind_others(tops)
             if not counts:
                 return False
             self._samples.append((due_ns, self._line(top)))
-            called = [thread for thread in tops if thread not in self._ours and _is_foreign(thread)]
-            if len(called) > _MOST_CALLED:
-                called = self._random.sample(called, _MOST_CALLED)
-            lines = [self._line(tops[thread]) for thread in called]
-            self._called += [(due_ns, line) for line in lines if line is not None]
+            others = [at for at in tops if at not in self._ours]
+            if len(others) > _MOST_OTHERS:
+                others = self._random.sample(others, _MOST_OTHERS)
+            for at in others:
+                line = self._line(tops[at])
+                called = line is not None and (_is_foreign(at) or self._is_called_by_keras(tops[at]))
+                if line is not None and (called or at in active):
+                    self._of_threads.append(_OfThread(due_ns, line, called, at in active))
             return True
         finally:
             if collects:
@@ -231,8 +255,18 @@ class PythonSampler:
             frame = frame.f_back
         if frame is None:
             return None
-        line = _Line(frame.f_code.co_filename, frame.f_lineno or 0, frame.f_code.co_name)
+        code = frame.f_code
+        # Some jumps of loops have no line.
+        line = _Line(code.co_filename, frame.f_lineno or code.co_firstlineno, code.co_name)
         return self._known.setdefault(line, line)
+
+    def _is_called_by_keras(self, frame: FrameType | None) -> bool:
+        """Return whether a thread of Keras runs the user's code, as for a PyDataset with workers."""
+        is_inside = True
+        while frame is not None and (is_inside or self._is_own(frame.f_code.co_filename)):
+            is_inside = is_inside and not self._is_own(frame.f_code.co_filename)
+            frame = frame.f_back
+        return frame is not None and _KERAS.match(module_of(frame)) is not None
 
     def _is_own(self, file: str) -> bool:
         own = self._own.get(file)
@@ -240,20 +274,26 @@ class PythonSampler:
             own = self._own[file] = self._files.own(file)
         return own
 
-    def _mind_others(self, tops: dict[int, FrameType]) -> None:
-        """Leave the switch interval to the program while other threads run Python."""
+    def _mind_others(self, tops: dict[int, FrameType]) -> set[int]:
+        """Leave the switch interval to the program while other threads run Python; return these.
+
+        Threads that were not there the last time keep the interval, but may only be in a call.
+        """
         others = {at: (id(top.f_code), top.f_lasti) for at, top in tops.items() if at not in self._ours}
         before = others if self._others is None else self._others
-        busy = any(
-            before.get(thread) != place or tops[thread].f_code.co_code[place[1]] in _BETWEEN_CALLS
-            for thread, place in others.items()
-        )
+        active = {
+            at
+            for at, place in others.items()
+            if before.get(at, place) != place or tops[at].f_code.co_code[place[1]] in _BETWEEN_CALLS
+        }
+        busy = active or others.keys() - before.keys()
         self._others = others
         self._quiet = 0 if busy else self._quiet + 1
         if busy:
             self._change_interval(self._handover_s, self._interval_s)
         elif self._quiet >= _QUIET:
             self._change_interval(self._interval_s, self._handover_s)
+        return active
 
 
 def _is_foreign(thread: int) -> bool:

@@ -9,6 +9,7 @@ import pandas as pd
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.findings.finding import (
+    MINOR,
     OBSERVATION,
     PROBLEM,
     Finding,
@@ -17,6 +18,7 @@ from tfvis_nb.analysis.findings.finding import (
     step_times,
 )
 from tfvis_nb.analysis.findings.input_bound import (
+    held_lock,
     limiting_stage,
     slowest_stage,
     stage_clause,
@@ -35,7 +37,13 @@ from tfvis_nb.analysis.findings.rule import (
 )
 from tfvis_nb.analysis.findings.slow_steps import period_of
 from tfvis_nb.analysis.input.shuffle_fills import shuffle_fills
-from tfvis_nb.analysis.source.python_samples import collected_share, sampled_clause, sampled_line
+from tfvis_nb.analysis.source.lock_waits import LOCK_ADVICE, lock_waits, other_thread
+from tfvis_nb.analysis.source.python_samples import (
+    collected_share,
+    sampled_clause,
+    sampled_figures,
+    sampled_line,
+)
 from tfvis_nb.analysis.steps.outside_steps import (
     DAYS_APART,
     OutsideSteps,
@@ -69,7 +77,9 @@ CALL_NS = Threshold(
 )
 MIN_PAUSES = Threshold(3, "fewer pauses may not belong to the loop")
 INPUT_SHARE = Threshold(
-    0.2, "share of the run spent waiting for input outside all steps, as in custom loops; makes it a problem"
+    0.2,
+    "share of the loop, or of the run without one, spent waiting for input outside all steps, as in custom"
+    " loops; makes it a problem",
 )
 FEW = Threshold(
     0.1, "fraction of the longest stretch that the events of a name take at least if the finding names them"
@@ -79,6 +89,11 @@ GC_SHARE = Threshold(
 )
 
 GC_MOST = Threshold(0.5, "share of that time in which it runs, if the advice is about it")
+MOST = Threshold(
+    0.5,
+    "part of the time between steps that waits for input, or for the lock that another thread holds, take if"
+    " the finding is about them",
+)
 
 _HOOK = re.compile(r"on_(?:(?P<kind>train|test|predict)_)?batch_(?:begin|end)")
 """Methods of a Keras callback that run in each batch."""
@@ -139,9 +154,13 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     if loop_share < LOOP_SHARE.value or len(start) < MIN_PAUSES.value or not is_one_recording(trace):
         return None
     period, _ = period_of(length, length > 2 * int(np.median(length)))
-    if not period and np.median(length) < PAUSE_NS.value:
-        return None
     input_ns, longest = min(_input_ns(trace), _input_in_pauses(trace, start, end)), int(length.argmax())
+    lock = _lock(trace, start, end)
+    if lock is not None and lock["of_input"]:
+        input_ns = min(input_ns + lock["ns"], between_ns)
+    # Long waits for input can be few, as a buffer is ahead at times.
+    if not period and np.median(length) < PAUSE_NS.value and input_ns < LOOP_SHARE.value * loop_ns:
+        return None
     # Threads of the input pipeline work ahead, also while the loop pauses.
     loose = _within(trace, start, end) & (activity(trace) != NUMBER["preprocessing"])
     program = recorded(trace)
@@ -159,9 +178,8 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
         "longest_ns": int(length[longest]),
         "period": period,
         "op": op,
-        "line": sampled.line if sampled else "",
-        "function": sampled.function if sampled else "",
-        "line_share": sampled.share if sampled else None,
+        **(sampled_figures(sampled) or {"line": "", "function": "", "line_share": None, "samples": 0}),
+        "lock": lock,
         "gc_share": collected_share(trace, start, end),
         "op_line": _line(trace, loose, op),
         "input_ns": input_ns,
@@ -173,8 +191,20 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     events = longest_events(trace, loose)
     first, last = int(start[longest]), int(end[longest])
     is_long = period or np.median(length) >= CALL_NS.value or figures["program"] == "keras"
-    level = PROBLEM if waits or (is_long and _has_reason(trace, figures)) else OBSERVATION
+    is_problem = is_long and _has_reason(trace, figures)
+    if waits or _waits_for_thread(figures):
+        is_problem = lost >= INPUT_SHARE.value * loop_ns
+    level = PROBLEM if is_problem else MINOR if waits else OBSERVATION
     return Finding("between_steps", NOT_KNOWN, figures, NO_STEP, first, last, events, level, lost)
+
+
+def _lock(trace: Trace, start: np.ndarray, end: np.ndarray) -> dict[str, Any] | None:
+    """Return the time of pauses in which the loop waits for Python's interpreter lock, and its holder."""
+    waits = [(int(one.within(start, end).sum()), one) for one in lock_waits(trace).values()]
+    ns, longest = max(waits, key=lambda wait: wait[0], default=(0, None))
+    if longest is None or ns < FEW.value * int((end - start).sum()):
+        return None
+    return {"ns": ns, "of_input": longest.of_input, "python": sampled_figures(longest.holder)}
 
 
 def _slow_input(trace: Trace) -> dict[str, Any]:
@@ -264,7 +294,15 @@ def _filling_ns(trace: Trace) -> int:
 
 
 def _waits_for_input(figures: Figures) -> bool:
+    if "loop_ns" in figures:
+        return bool(figures["input_ns"] >= MOST.value * figures["between_ns"])
     return bool(figures["input_ns"] >= INPUT_SHARE.value * figures["run_ns"] > 0)
+
+
+def _waits_for_thread(figures: Figures) -> bool:
+    """Return whether most of the pauses is waiting for the lock, which a thread of the program holds."""
+    lock = figures["lock"]
+    return bool(lock and not lock["of_input"] and lock["ns"] >= MOST.value * figures["between_ns"])
 
 
 def _longest_op(
@@ -296,7 +334,11 @@ def _word_loop(figures: Figures) -> Texts:
         how += " The time between steps includes steps that the callback runs."
     if _waits_for_input(figures):
         return _word_input(text, figures, how)
-    if figures["line"]:
+    if _waits_for_thread(figures):
+        lock = figures["lock"]
+        text = f"{text[:-1]}, {format_duration(lock['ns'])} of it to get Python's interpreter lock"
+        text += f", which {other_thread(lock['python'])} holds."
+    elif figures["line"]:
         text = f"{text[:-1]}; {sampled_clause(figures)}."
     elif _is_long(figures):
         op = figures["op"]
@@ -314,7 +356,9 @@ def _word_loop(figures: Figures) -> Texts:
     advice = "Move work out of the loop, do it in fewer steps, or do it on a thread of its own."
     if figures["program"] == "keras" and _HOOK.fullmatch(figures["function"]):
         advice = "This is a callback of Keras: do it in fewer batches, or at the end of an epoch."
-    if (figures["gc_share"] or 0) >= GC_MOST.value:
+    if _waits_for_thread(figures):
+        advice = LOCK_ADVICE
+    elif (figures["gc_share"] or 0) >= GC_MOST.value:
         advice = (
             "Collect garbage less often: leave out gc.collect(), or call gc.freeze() once model and data are"
             " built."
@@ -323,12 +367,21 @@ def _word_loop(figures: Figures) -> Texts:
 
 
 def _word_input(text: str, figures: Figures, how: str = "") -> Texts:
-    waits, stage = figures["input_ns"], figures.get("slowest_stage")
-    share = format_percent(waits / figures["run_ns"])
-    text += f" {format_duration(waits)} of it, {share} of the run, is waiting for input"
-    text += f"{stage_clause(stage, waits)}."
+    waits, stage, lock = figures["input_ns"], figures.get("slowest_stage"), figures.get("lock")
+    text += f" {format_duration(waits)} of it, {_input_share(figures)}, is waiting for input"
+    if lock:
+        text += f", {format_duration(lock['ns'])} of that for {held_lock(lock['python']).rstrip(',')}."
+        stage = stage and stage | {"python": lock["python"] or stage["python"]}
+    else:
+        text += f"{stage_clause(stage, waits)}."
     how = f"{how}{stage_sentence(stage, waits)}".strip()
-    return Texts("The run waits for input outside the steps", text, faster_input(figures), how)
+    subject, place = ("loop", "between") if "loop_ns" in figures else ("run", "outside")
+    return Texts(f"The {subject} waits for input {place} the steps", text, faster_input(figures), how)
+
+
+def _input_share(figures: Figures) -> str:
+    whole = "loop" if "loop_ns" in figures else "run"
+    return f"{format_percent(figures['input_ns'] / figures[f'{whole}_ns'])} of the {whole}"
 
 
 def _steps(figures: Figures) -> str:
@@ -393,8 +446,7 @@ def _without(figures: Figures) -> dict[str, Any]:
 def _headline(figures: Figures) -> str:
     if not _waits_for_input(figures):
         return f"Time between {_steps(figures)} takes {format_percent(figures['loop_share'])} of the loop"
-    share = format_percent(figures["input_ns"] / figures["run_ns"])
-    return f"Waiting for input between steps takes {share} of the run"
+    return f"Waiting for input between steps takes {_input_share(figures)}"
 
 
 RULE = Rule(
@@ -409,6 +461,7 @@ RULE = Rule(
         "FEW": FEW,
         "GC_SHARE": GC_SHARE,
         "GC_MOST": GC_MOST,
+        "MOST": MOST,
     },
     _find,
     _word,

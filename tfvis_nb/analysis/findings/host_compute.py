@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from tfvis_nb.analysis.findings.finding import MINOR, OBSERVATION, PROBLEM, Finding, step_range
 from tfvis_nb.analysis.findings.host_work import LEAST, HostWork, SmallOps, host_work, small_ops
 from tfvis_nb.analysis.findings.program import recorded
-from tfvis_nb.analysis.findings.python_work import eager_ops, python_work
+from tfvis_nb.analysis.findings.python_work import eager_ops, lock_of_thread, python_work
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,
@@ -22,6 +22,7 @@ from tfvis_nb.analysis.findings.rule import (
     step_time,
 )
 from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
+from tfvis_nb.analysis.source.lock_waits import LOCK_ADVICE, other_thread
 from tfvis_nb.analysis.source.python_samples import called_line, sampled_clause, sampled_figures
 from tfvis_nb.analysis.source.sampled_time import PYTHON_CALL
 from tfvis_nb.core.format import format_duration, format_percent
@@ -80,6 +81,7 @@ _TITLES = {
     "work": "One {what} takes most of {steps}",
     "eager": "Python runs the ops one by one",
     "python": "Python holds up {steps}",
+    "lock": "Python of another thread holds up {steps}",
     "runtime": "Starting small ops takes most of {steps}",
 }
 _ADVICE = {
@@ -94,6 +96,7 @@ _ADVICE = {
     " on a GPU.",
     "python": "Look for Python that runs in each step, such as callbacks and metrics: run it in fewer steps,"
     " or write it with {ops}.",
+    "lock": LOCK_ADVICE,
     "runtime": "Do more in each op: replace loops over single elements, such as tf.map_fn, tf.scan and"
     " tf.while_loop, by ops on whole batches, for example with tf.vectorized_map. Or let XLA fuse the ops"
     " with jit_compile=True.",
@@ -122,7 +125,7 @@ def _kind(work: HostWork) -> str:
 def _causes(trace: Trace) -> Iterator[_Cause]:
     eager = eager_ops(trace)
     if eager is not None and eager.ops >= EAGER_OPS.value * eager.spent.steps:
-        figures = {"line": eager.line, "ops": eager.ops}
+        figures = {"line": eager.line, "of_all": eager.of_all, "ops": eager.ops}
         yield _Cause(eager.spent, "eager", figures, eager.events.tolist(), SHARE.value)
         return
     works = [(work, _kind(work)) for work in host_work(trace)]
@@ -145,9 +148,11 @@ def _causes(trace: Trace) -> Iterator[_Cause]:
         yield _Cause(small.spent, "runtime", figures, [], SHARE.value)
     python = python_work(trace)
     if python is not None and python.spent.mean_ns >= MEAN_NS.value:
-        figures = {name: getattr(python, name) for name in ("line", "function", "line_share")}
-        least = CHANGEABLE if python.line else SHARE
-        yield _Cause(python.spent, "python", figures, [], least.value)
+        least = CHANGEABLE if python.sampled else SHARE
+        yield _Cause(python.spent, "python", {"python": sampled_figures(python.sampled)}, [], least.value)
+    lock = lock_of_thread(trace)
+    if lock is not None and lock.spent.mean_ns >= MEAN_NS.value:
+        yield _Cause(lock.spent, "lock", {"python": sampled_figures(lock.sampled)}, [], CHANGEABLE.value)
 
 
 def _are_small(small: SmallOps) -> bool:
@@ -184,7 +189,12 @@ def _find(trace: Trace) -> list[Finding]:
 
 def _word(_key: str, figures: Figures) -> Texts:
     kind = figures["kind"]
-    worded = {"eager": _word_eager, "python": _word_python, "runtime": _word_small}.get(kind, _word_work)
+    worded = {
+        "eager": _word_eager,
+        "python": _word_python,
+        "lock": _word_lock,
+        "runtime": _word_small,
+    }.get(kind, _word_work)
     title = _TITLES[kind].format(
         what=_NOUNS.get(figures.get("subject", ""), ""),
         steps=whole(figures, "the steps"),
@@ -227,6 +237,8 @@ def _word_eager(figures: Figures) -> tuple[str, str]:
     ops, steps = figures["ops"], figures["steps"]
     many = f"{ops / steps:,.0f} ops in a step" if steps > 1 else f"{ops:,} ops"
     where = f" at or below {figures['line']}" if figures["line"] else ""
+    if figures["line"] and not figures["of_all"]:
+        where = f", most at {figures['line']},"
     each = format_duration(figures["mean_ns"] * steps / ops)
     text = f"Python calls {many}{where} one by one, which takes {step_time(figures)}, {each} per op."
     return text, "The time of their kernels is not included."
@@ -234,9 +246,16 @@ def _word_eager(figures: Figures) -> tuple[str, str]:
 
 def _word_python(figures: Figures) -> tuple[str, str]:
     text = f"For {step_time(figures)}, the host runs nothing of TensorFlow"
-    if not figures["line"]:
+    if not figures["python"]:
         return f"{text}: {example(figures)}.", ""
-    return f"{text}; {sampled_clause(figures)}.", f"The time is {example(figures)}."
+    return f"{text}; {sampled_clause(figures['python'])}.", f"The time is {example(figures)}."
+
+
+def _word_lock(figures: Figures) -> tuple[str, str]:
+    python = figures["python"]
+    text = f"For {step_time(figures)}, the program waits for Python's interpreter lock, which"
+    text += f" {other_thread(python)} holds."
+    return text, f"{f'{sampled_clause(python)}. ' if python else ''}The time is {example(figures)}."
 
 
 def _measure(trace: Trace) -> Measurement:
@@ -261,6 +280,7 @@ def _headline(figures: Figures) -> str:
     what = {
         "eager": "Calling ops from Python",
         "python": "Python outside of TensorFlow",
+        "lock": "Waiting for Python's interpreter lock",
         "runtime": "Starting small ops",
     }
     return f"{what.get(figures['kind'], figures.get('name'))} takes {step_time(figures)}"

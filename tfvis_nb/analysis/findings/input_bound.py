@@ -28,11 +28,12 @@ from tfvis_nb.analysis.findings.rule import (
 from tfvis_nb.analysis.input.input_pipeline import input_pipeline
 from tfvis_nb.analysis.input.shuffle_fills import shuffle_fills
 from tfvis_nb.analysis.input.stage_names import stage_label
+from tfvis_nb.analysis.source.lock_waits import lock_times, lock_waits
 from tfvis_nb.analysis.source.python_samples import called_line, sampled_clause, sampled_figures
 from tfvis_nb.analysis.source.sampled_time import PYTHON_CALL
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.coverage import overlap
-from tfvis_nb.core.format import format_duration, format_number
+from tfvis_nb.core.format import format_duration, format_number, format_percent
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.labels import task_label
 from tfvis_nb.core.per_trace import per_trace
@@ -69,13 +70,31 @@ ONCE = "Trace later steps: only the first one starts the input pipeline and fill
 
 
 @per_trace
+def _waits(trace: Trace) -> pd.DataFrame:
+    """Return the rows of whole tasks; ``input_ns`` includes ``lock_ns``, waits for the pipeline's Python."""
+    table = whole_tasks(trace)
+    lock_ns = lock_times(trace, table, of_input=True)
+    # A step can wait for both on different threads.
+    return table.assign(input_ns=(table["input_ns"] + lock_ns).clip(upper=table["step_ns"]), lock_ns=lock_ns)
+
+
+@per_trace
 def _spent(trace: Trace) -> time_share.TimeShare | None:
-    return time_share.largest_share(trace, "input_ns")
+    return time_share.largest_share(trace, "input_ns", _waits(trace))
+
+
+def _case(trace: Trace) -> str:
+    spent = _spent(trace)
+    return spent.case(SHARE.value, MEAN_NS.value) if spent else ""
+
+
+def input_times(trace: Trace) -> pd.Series | None:
+    """Return the time of waits for input, in ns, by task and step; None unless all steps are said to wait."""
+    return _waits(trace).set_index(["task", "step"])["input_ns"] if _case(trace) == "all" else None
 
 
 def _find(trace: Trace) -> list[Finding]:
-    spent = _spent(trace)
-    case = spent.case(SHARE.value, MEAN_NS.value) if spent else ""
+    spent, case = _spent(trace), _case(trace)
     if spent is None or not case:
         return []
     filling = _filling(trace, spent.task)
@@ -88,11 +107,26 @@ def _find(trace: Trace) -> list[Finding]:
         "needed": _needed(trace, spent.task, slowest),
         "bottleneck": limiting_stage(trace, spent.task),
         "buffer": _buffer(trace, spent.task),
+        "lock": _lock(trace, spent.task),
         **recorded(trace),
     }
     finding = time_share.finding(trace, f"input_bound.{case}", "input", spent, figures)
     # What only the first step waits for happens once.
     return [finding._replace(level=OBSERVATION) if case == "first" else finding]
+
+
+def _lock(trace: Trace, task: str) -> dict[str, Any] | None:
+    """Return the share of step time in which a task waits for the lock, and the line that holds it.
+
+    None if it is not a notable part of the wait for input.
+    """
+    own = _waits(trace)
+    own = own[own["task"].astype(str) == task]
+    lock_ns = int(own["lock_ns"].sum())
+    if not lock_ns or lock_ns < PART.value * int(own["input_ns"].sum()):
+        return None
+    python = sampled_figures(lock_waits(trace)[task].holder)
+    return {"share": lock_ns / int(own["step_ns"].sum()), "python": python}
 
 
 def _filling(trace: Trace, task: str) -> float:
@@ -221,10 +255,23 @@ def _word(key: str, figures: Figures) -> Texts:
     waits = figures["mean_ns"] * figures["steps"]
     named = stage_clause(figures["slowest_stage"], waits)
     text = f"{subject} waits for the next batch for {step_time(figures)}{named}."
-    how = f"No device computes while it waits: {example(figures)}."
+    alone = "In all" if figures["lock"] else "No device computes while it waits"
+    how = f"{alone}: {example(figures)}."
+    stage, needed, buffer, lock = (figures[name] for name in ("slowest_stage", "needed", "buffer", "lock"))
+    if lock is not None:
+        of_time = whole(figures)
+        shares = {
+            "the next batch": figures["share"] - lock["share"],
+            held_lock(lock["python"]): lock["share"],
+        }
+        (longer, most), (other, least) = sorted(shares.items(), key=lambda item: -item[1])
+        text = f"{subject} waits for {longer} for {format_percent(most)} of {of_time}"
+        text += f", and for {other} for {format_percent(least)}." if least >= PART.value * most else "."
+        stage = stage and stage | {"python": lock["python"] or stage["python"]}
+        if longer != "the next batch":
+            title = f"Python of the input pipeline holds up {whole(figures, 'the steps')}"
     how += time_share.in_other_steps(case, figures)
-    how += stage_sentence(figures["slowest_stage"], waits)
-    stage, needed, buffer = (figures[name] for name in ("slowest_stage", "needed", "buffer"))
+    how += stage_sentence(stage, waits)
     is_python = stage is not None and PYTHON_CALL.match(stage["op"])  # of which one runs at a time
     if named and case != "first" and not is_python and needed is not None and needed > stage["at_once"]:
         how += f" With {needed:,} at a time, steps would not wait for it."
@@ -233,6 +280,12 @@ def _word(key: str, figures: Figures) -> Texts:
         times = f"{buffer['empty']:,} of {buffer['calls']:,} requests"
         how += f" The buffer of {buffer['stage']} was empty at {times}."
     return Texts(title, text, ONCE if case == "first" else faster_input(figures), how)
+
+
+def held_lock(python: Figures | None) -> str:
+    """Name the lock and the line of the input pipeline that holds it."""
+    where = f"{python['line']} in the input pipeline" if python else "Python of the input pipeline"
+    return f"Python's interpreter lock, which {where} holds,"
 
 
 def _bottleneck_sentence(bottleneck: Figures | None) -> str:
@@ -280,6 +333,10 @@ def _summarise(figures: Figures) -> str:
     return f"{sentence}{beyond(figures)}."
 
 
+def _headline(figures: Figures) -> str:
+    return f"Waiting for input takes {step_time(figures)}"
+
+
 RULE = Rule(
     "input",
     {"SHARE": SHARE, "HIGH": HIGH, "MEAN_NS": MEAN_NS, "PART": PART},
@@ -288,5 +345,6 @@ RULE = Rule(
     _measure,
     _summarise,
     "Input wait is",
+    headline=_headline,
     remedy=Remedy("Without waiting for input", lambda _: {"activities": {"input": 0}}),
 )

@@ -141,6 +141,11 @@ def fewer_launches(figures: Mapping[str, Any]) -> str:
 
 def faster_input(figures: Mapping[str, Any]) -> str:
     """Advise how to speed up the input pipeline; with a number of parallel calls if known."""
+    if figures.get("lock"):
+        return (
+            "num_parallel_calls does not help Python that holds the lock: use TensorFlow ops, or NumPy on"
+            " whole arrays, do it once and cache() the result, or do it in other processes."
+        )
     if figures.get("remade"):
         return _ONE_ITERATOR["keras" if figures["program"] == "keras" else ""]
     prefetch = {

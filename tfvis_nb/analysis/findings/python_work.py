@@ -11,7 +11,8 @@ from tfvis_nb.analysis.findings.finding import of_task, whole_tasks
 from tfvis_nb.analysis.findings.host_work import LEAST
 from tfvis_nb.analysis.findings.program import recorded
 from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
-from tfvis_nb.analysis.source.python_samples import sampled_line
+from tfvis_nb.analysis.source.lock_waits import lock_times, lock_waits
+from tfvis_nb.analysis.source.python_samples import SampledLine, sampled_line
 from tfvis_nb.analysis.steps.breakdown import activity_times
 from tfvis_nb.core.categories import beginning, is_kind
 from tfvis_nb.core.intervals import lengths, union
@@ -26,24 +27,25 @@ _KERNEL = re.compile(r"KernelAndDevice\w*::Run$")
 
 
 class EagerOps(NamedTuple):
-    """Ops that Python runs one by one, and the time of steps that is not their kernels'."""
+    """Ops that Python runs one by one, and the time of steps that is neither their kernels' nor waits."""
 
     spent: TimeShare
     ops: int
     """How many there are in all steps."""
     line: str
-    """The innermost line of the user's code that calls all of them; empty if not recorded."""
+    """The innermost line of the user's code that calls all of them, or else the one that calls most; empty if
+    not recorded."""
+    of_all: bool
+    """Whether it calls all of them."""
     events: np.ndarray
 
 
 class PythonWork(NamedTuple):
-    """Time of steps in which Python ran, but nothing of TensorFlow."""
+    """Time of steps that Python takes."""
 
     spent: TimeShare
-    line: str
-    """The line of the user's code with the most samples; empty if none were recorded."""
-    line_share: float
-    function: str
+    sampled: SampledLine | None
+    """The line of the user's code with the most samples; None if none were recorded."""
 
 
 @per_trace
@@ -66,14 +68,19 @@ def eager_ops(trace: Trace) -> EagerOps | None:
     numbers = table["step"].to_numpy(np.int64)
     group = np.searchsorted(numbers, step[chosen])
     busy = lengths(union(group, start[chosen], end[chosen]), len(numbers), 2)[:, 1]
-    spent = largest_share(trace, "calling_ns", table.assign(calling_ns=table["step_ns"] - busy))
-    return None if spent is None else EagerOps(spent, len(rows), _caller(trace, rows), rows)
+    busy += lock_times(trace, table, of_input=True) + lock_times(trace, table, of_input=False)
+    calling = table.assign(calling_ns=(table["step_ns"] - busy).clip(lower=0))
+    spent = largest_share(trace, "calling_ns", calling)
+    return None if spent is None else EagerOps(spent, len(rows), *_caller(trace, rows), rows)
 
 
-def _caller(trace: Trace, rows: np.ndarray) -> str:
-    """Return the innermost line of the user's own code that is on the stacks of nearly all events."""
+def _caller(trace: Trace, rows: np.ndarray) -> tuple[str, bool]:
+    """Return the innermost line of the user's own code that is on the stacks of nearly all events, and True.
+
+    If none is, as in a cell without functions, return the line that calls most of them, and False.
+    """
     if trace.stacks is None:
-        return ""
+        return "", False
     numbers, counts = np.unique(event_stacks(trace)[rows], return_counts=True)
     stacks = [
         ([f"{frame.file}:{frame.line}" for frame in trace.stacks.frames_of(number)[::-1] if frame.own], count)
@@ -92,12 +99,29 @@ def _caller(trace: Trace, rows: np.ndarray) -> str:
             break
         common = line
         stacks = [(lines, count) for lines, count in stacks if len(lines) > level and lines[level] == line]
-    return common
+    if common:
+        return common, True
+    calling: Counter[str] = Counter()
+    for lines, count in stacks:
+        calling.update(dict.fromkeys(lines[-1:], count))
+    return next(iter(calling.most_common(1)), ("", 0))[0], False
+
+
+@per_trace
+def lock_of_thread(trace: Trace) -> PythonWork | None:
+    """Return the time of steps spent waiting for the lock that a thread of the program's own holds."""
+    table = whole_tasks(trace)
+    spent = largest_share(trace, "lock_ns", table.assign(lock_ns=lock_times(trace, table, of_input=False)))
+    if spent is None or not spent.share:
+        return None
+    return PythonWork(spent, lock_waits(trace)[spent.task].holder)
 
 
 @per_trace
 def python_work(trace: Trace) -> PythonWork | None:
-    """Return the time of steps in which nothing of TensorFlow ran in a process that records its calls.
+    """Return the time of steps in which Python ran, but nothing of TensorFlow.
+
+    Only for processes that record calls of TensorFlow.
 
     None for other programs, and where an accelerator is: idle_device explains what that waits for. Also None
     if samples show that it is the time of calling the step.
@@ -116,9 +140,5 @@ def python_work(trace: Trace) -> PythonWork | None:
         for part in (times[times["activity"] == "none"], times[times["activity"] != "none"])
         for start in [part["start_ns"].to_numpy(np.int64)]
     )
-    if idle is None:
-        return PythonWork(spent, "", 0.0, "")
     # The line that is also there while TensorFlow runs is the call of the step.
-    return (
-        None if busy and busy.line == idle.line else PythonWork(spent, idle.line, idle.share, idle.function)
-    )
+    return None if idle and busy and busy.line == idle.line else PythonWork(spent, idle)

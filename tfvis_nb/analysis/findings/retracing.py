@@ -166,9 +166,11 @@ def _advice(figures: Figures) -> str:
     if change == "value":
         return f"Pass the same object for {argument} each time, or pass tensors: every new object is traced."
     if change == "shape":
+        last = "If only the last batch differs, use batch(..., drop_remainder=True); otherwise give"
         return (
-            f"Give @tf.function an input_signature with tf.TensorSpec({_common(figures)}) for {argument}, or"
-            " reduce_retracing=True, or pad to one shape."
+            f"{last if _is_of_batch(figures) else 'Give'} @tf.function an input_signature with"
+            f" tf.TensorSpec({_common(figures)}) for {argument}, or reduce_retracing=True, or pad to one"
+            " shape."
         )
     if change == "dtype":
         before = figures["before"]
@@ -183,6 +185,14 @@ def _advice(figures: Figures) -> str:
     if figures["jitted"]:
         return "Pad to one shape, pass arrays, and call jax.jit once per function."
     return "Pass tensors, and give @tf.function an input_signature or reduce_retracing=True."
+
+
+def _is_of_batch(figures: Figures) -> bool:
+    """Return whether two shapes differ in their first size only."""
+    (first, *rest), (other, *others) = (
+        re.findall(r"\d+|None", figures[name]) or [""] for name in ("before", "after")
+    )
+    return first != other and rest == others
 
 
 def _common(figures: Figures) -> str:

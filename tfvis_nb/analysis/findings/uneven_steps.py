@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from tfvis_nb.analysis.findings.explained import explained_ns
 from tfvis_nb.analysis.findings.finding import OBSERVATION, Finding, step_range, step_times, whole_tasks
 from tfvis_nb.analysis.findings.rule import Figures, Texts, step_name
 from tfvis_nb.analysis.steps.breakdown import PARTS
@@ -19,7 +20,8 @@ ID = "slow_steps.uneven"
 def uneven_steps(trace: Trace, fraction: float) -> Finding | None:
     """Find steps of unlike length: more than `fraction` are short, more than `fraction` are long.
 
-    Long ones take `SLOW_STEP_RATIO` times as long as every short one, or more. A first step is left out.
+    Long ones take `SLOW_STEP_RATIO` times as long as every short one, or more. A first step is left out. So
+    are lengths that differ mostly by what other findings report.
     """
     every, main = step_times(trace), main_steps(trace)["step"]
     table = every.iloc[0 if isinstance(trace, OtherSteps) else 1 :]
@@ -28,6 +30,9 @@ def uneven_steps(trace: Trace, fraction: float) -> Finding | None:
     short_ns = int(np.sort(took)[int(fraction * len(took))])
     long, short = took >= SLOW_STEP_RATIO * short_ns, took <= short_ns
     if not short_ns or long.sum() <= fraction * len(took):
+        return None
+    explained = explained_ns(trace).reindex(number, fill_value=0).to_numpy()
+    if explained[long].mean() - explained[short].mean() >= (took[long].mean() - took[short].mean()) / 2:
         return None
     typical = median_low(took[long].tolist())
     step = int(number[took == typical][0])

@@ -4,11 +4,15 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.metadata import GC_PAUSES, PYTHON_SAMPLES, THREAD_SAMPLES
 from tfvis_nb.core.trace import Trace
+
+FEWEST_FOR_SHARE = 25
+"""With fewer samples they are counted: the standard error of a share is at most 0.5 / 25 ** 0.5 = 0.1."""
 
 
 class SampledLine(NamedTuple):
@@ -18,6 +22,8 @@ class SampledLine(NamedTuple):
     function: str
     share: float
     """Its part of the samples, including those without a line."""
+    samples: int
+    """The number of samples, including those without a line."""
 
 
 def called_line(trace: Trace, events: np.ndarray, task: str = "") -> SampledLine | None:
@@ -37,26 +43,44 @@ def sampled_line(
     samples = trace.metadata.get(subject)
     if samples is None or not len(start):
         return None
+    if subject == THREAD_SAMPLES:
+        samples = samples[are_called(samples)]
     of_task = samples["task"].fillna("").isin([task, ""]) if task else samples["time_ns"].notna()
     samples = samples[of_task & samples["time_ns"].notna()]
     time = samples["time_ns"].to_numpy(np.int64)
     at = np.searchsorted(start, time, "right") - 1
     inside = samples[(at >= 0) & (time < end[at])]
-    known = inside[inside["line"].notna()]
+    return most_sampled(inside)
+
+
+def are_called(samples: pd.DataFrame) -> np.ndarray:
+    """Return a mask of the samples of threads on which a library called Python; older ones all are."""
+    mask: np.ndarray = samples["called"].to_numpy(np.int64, na_value=1) != 0
+    return mask
+
+
+def most_sampled(samples: pd.DataFrame) -> SampledLine | None:
+    """Return the line with the most of some samples; None if none has a line."""
+    known = samples[samples["line"].notna()]
     if known.empty:
         return None
     known = known.assign(function=known["function"].fillna(""))
     most = known.groupby(["file", "line", "function"], sort=False).size()
     most = most.rename("samples").reset_index().nlargest(1, "samples").iloc[0]
     line, function = f"{most['file']}:{most['line']}", most["function"]
-    return SampledLine(line, str(function), int(most["samples"]) / len(inside))
+    return SampledLine(line, str(function), int(most["samples"]) / len(samples), len(samples))
 
 
 def sampled_figures(sampled: SampledLine | None) -> dict[str, Any] | None:
     """Return the figures of `sampled_clause`; None if no line was sampled."""
     if sampled is None:
         return None
-    return {"line": sampled.line, "function": sampled.function, "line_share": sampled.share}
+    return {
+        "line": sampled.line,
+        "function": sampled.function,
+        "line_share": sampled.share,
+        "samples": sampled.samples,
+    }
 
 
 def collected_share(trace: Trace, start: np.ndarray, end: np.ndarray) -> float | None:
@@ -70,11 +94,17 @@ def collected_share(trace: Trace, start: np.ndarray, end: np.ndarray) -> float |
 
 
 def sampled_clause(figures: Mapping[str, Any]) -> str:
-    """Name the ``line`` and the ``function`` that ran in ``line_share`` of the samples.
+    """Name the ``line`` and the ``function`` that ran in ``line_share`` of the ``samples``.
 
-    >>> sampled_clause({"line": "train.py:7", "function": "log", "line_share": 0.9})
+    >>> figures = {"line": "train.py:7", "function": "log", "line_share": 0.9, "samples": 30}
+    >>> sampled_clause(figures)
     'train.py:7 in log runs in 90.0 % of the samples of Python taken in that time'
+    >>> sampled_clause(figures | {"samples": 10})
+    'train.py:7 in log runs in 9 of 10 samples of Python taken in that time'
     """
     function = f" in {figures['function']}" if figures["function"].isidentifier() else ""
-    share = format_percent(figures["line_share"])
-    return f"{figures['line']}{function} runs in {share} of the samples of Python taken in that time"
+    share, samples = figures["line_share"], figures["samples"]
+    part = f"{format_percent(share)} of the samples"
+    if samples < FEWEST_FOR_SHARE:
+        part = f"{round(share * samples)} of {samples} samples" if samples > 1 else "the only sample"
+    return f"{figures['line']}{function} runs in {part} of Python taken in that time"

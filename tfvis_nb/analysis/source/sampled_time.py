@@ -12,6 +12,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.events.nesting import parents, self_times_of
 from tfvis_nb.analysis.events.unattributed import RUNTIME, WAITING, reasons
+from tfvis_nb.analysis.source.python_samples import are_called
 from tfvis_nb.core.categories import beginning
 from tfvis_nb.core.metadata import PYTHON_SAMPLES, THREAD_SAMPLES
 from tfvis_nb.core.per_trace import per_trace
@@ -23,6 +24,7 @@ PYTHON_CALL = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?$|(?:pure|io|debug)_cal
 """Ops that call Python."""
 _CALLING = re.compile(r"TFE_Py_")
 """Calls of TensorFlow from Python, which are on the thread that is sampled."""
+_PIPELINE = re.compile(r"tf_data")
 _LINE = ["file", "line", "function"]
 _NONE = pd.DataFrame({name: [] for name in (*_LINE, "sampled_ns", "event")}).astype(
     {"line": "int64", "sampled_ns": "int64", "event": "int64", "file": "object", "function": "object"}
@@ -79,8 +81,8 @@ def task_samples(trace: Trace) -> list[TaskSamples]:
         calls = np.flatnonzero(here & beginning(trace.events["op"], PYTHON_CALL))
         at = np.clip(np.searchsorted(time, called["time_ns"]), 0, len(main) - 1)
         called = called.assign(ns=weight[at], event=_any_around(trace, calls, called["time_ns"].to_numpy()))
-        thread = _main_thread(trace, here)
-        holder = _innermost(trace, thread, time)
+        thread = calling_thread(trace, here)
+        holder = innermost(trace, thread, time)
         main = main.assign(ns=weight, event=holder)
         why = reasons(trace, thread, event_stacks(trace)[thread])
         of_python, works = np.zeros((2, len(here) + 1), bool)
@@ -128,6 +130,8 @@ def _samples(trace: Trace, subject: str, task: str) -> pd.DataFrame:
     table = trace.metadata.get(subject)
     if table is None:
         return pd.DataFrame({name: [] for name in ("time_ns", *_LINE)})
+    if subject == THREAD_SAMPLES:
+        table = table[are_called(table)]
     own = table[(table["task"].fillna("") == task) & table["time_ns"].notna()]
     own = own.astype({"time_ns": "int64", "function": "object"}).fillna({"function": ""})
     return own.sort_values("time_ns", kind="stable").reset_index(drop=True)
@@ -141,17 +145,17 @@ def _weights(time: np.ndarray) -> np.ndarray:
     return weights
 
 
-def _main_thread(trace: Trace, here: np.ndarray) -> np.ndarray:
-    """Return the events of the thread that calls TensorFlow most."""
+def calling_thread(trace: Trace, here: np.ndarray) -> np.ndarray:
+    """Return the events of the thread that calls TensorFlow most, apart from threads of tf.data."""
     lanes = trace.events[["task", "device", "lane"]].apply(lambda column: column.cat.codes)
     lanes = lanes.groupby([*lanes]).ngroup().to_numpy()
-    calling = here & beginning(trace.events["op"], _CALLING)
+    calling = here & beginning(trace.events["op"], _CALLING) & ~beginning(trace.events["lane"], _PIPELINE)
     if not calling.any():
         return np.zeros(0, np.int64)
     return np.flatnonzero(here & (lanes == np.bincount(lanes[calling]).argmax()))
 
 
-def _innermost(trace: Trace, thread: np.ndarray, time: np.ndarray) -> np.ndarray:
+def innermost(trace: Trace, thread: np.ndarray, time: np.ndarray) -> np.ndarray:
     """Return the innermost event of a thread around each time, or -1."""
     if not len(thread):
         return np.full(len(time), -1)
