@@ -34,7 +34,7 @@ DEV_INSTALLED := $(VENV)/installed-dev
 DOCS_INSTALLED := $(VENV)/installed-docs
 
 # Tests that start browsers, kernels, commands, clusters, servers or TensorFlow, which importing them would take long.
-LARGER := browser cli dataset/test_kills.py estimator file_view notebooks magics recording serving session \
+LARGER := browser cli fleet/dataset/test_kills.py estimator file_view notebooks magics recording serving session \
   $(addprefix reading/test_,local_trace.py merged_runs.py message_json.py nested_fields.py other_messages.py remote.py \
     rocm.py stepstats_generated.py) test_mutants.py test_types.py test_wheel.py
 

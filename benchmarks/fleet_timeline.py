@@ -25,7 +25,7 @@ from benchmarks.watching import frame_interval, launched, tab_memory
 from tests.browser.jupyter_server import JupyterServer
 from tests.browser.notebook import Notebook
 from tests.browser.timeline import Timeline
-from tfvis_nb.dataset import TraceDataset
+from tfvis_nb.fleet.dataset import TraceDataset
 
 RANKS = 128
 PICTURE_WITHIN = 3.0

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import tfvis_nb as tv
 from tfvis_nb import TraceDataset
-from tfvis_nb.dataset import manifest
-from tfvis_nb.dataset.layout import MANIFEST, part_path
-from tfvis_nb.dataset.manifest import Entry
+from tfvis_nb.fleet.dataset import manifest
+from tfvis_nb.fleet.dataset.layout import MANIFEST, part_path
+from tfvis_nb.fleet.dataset.manifest import Entry
 
 
 def ranks(folder: Path, profile: Path, count: int) -> TraceDataset:

@@ -57,7 +57,7 @@ def timed(bucket: Path, dataset: Path, workers: int, *, kill: bool = False) -> t
         Client(cluster) as client,
     ):
         # Imports of a worker are not included.
-        client.run(__import__, "tfvis_nb.dataset.parts")
+        client.run(__import__, "tfvis_nb.fleet.dataset.parts")
         client.run(tv.read_trace, DATA / "run_meta.v1")
         used = client.run(time.process_time)
         before = time.perf_counter()

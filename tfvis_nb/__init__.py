@@ -30,10 +30,10 @@ if TYPE_CHECKING:
     from tfvis_nb.compat.tftracer_server import TracingServer, hook_inject
     from tfvis_nb.compat.tfvis_timeline import Timeline, timeline_visualize
     from tfvis_nb.core.trace import Trace
-    from tfvis_nb.dataset import TraceDataset, open_traces
+    from tfvis_nb.fleet.dataset import TraceDataset, open_traces
     from tfvis_nb.display.comparison.comparison_widget import Comparison, show_comparison
     from tfvis_nb.display.dashboard.dashboard_widget import Dashboard, show_dashboard
-    from tfvis_nb.display.fleet.fleet_widget import Fleet, show_fleet
+    from tfvis_nb.fleet.widget.fleet_widget import Fleet, show_fleet
     from tfvis_nb.display.monitor.monitor_widget import MonitorWidget, monitor
     from tfvis_nb.display.timeline.runs_of_cells import earlier_traces
     from tfvis_nb.display.timeline.timeline_widget import TimelineWidget, show_timeline
@@ -92,7 +92,7 @@ _HOMES = {
     "Dashboard": "tfvis_nb.display.dashboard.dashboard_widget",
     "DamagedSessionError": "tfvis_nb.session.file.errors",
     "EmptyTraceError": "tfvis_nb.reading",
-    "Fleet": "tfvis_nb.display.fleet.fleet_widget",
+    "Fleet": "tfvis_nb.fleet.widget.fleet_widget",
     "History": "tfvis_nb.run_history.history",
     "MonitorWidget": "tfvis_nb.display.monitor.monitor_widget",
     "RecordedTrace": "tfvis_nb.recording",
@@ -100,7 +100,7 @@ _HOMES = {
     "Timeline": "tfvis_nb.compat.tfvis_timeline",
     "TimelineWidget": "tfvis_nb.display.timeline.timeline_widget",
     "Trace": "tfvis_nb.core.trace",
-    "TraceDataset": "tfvis_nb.dataset",
+    "TraceDataset": "tfvis_nb.fleet.dataset",
     "TraceFormatError": "tfvis_nb.reading",
     "TraceSession": "tfvis_nb.recording",
     "TracingServer": "tfvis_nb.compat.tftracer_server",
@@ -112,11 +112,11 @@ _HOMES = {
     "record_process": "tfvis_nb.recording",
     "monitor": "tfvis_nb.display.monitor.monitor_widget",
     "open_session": "tfvis_nb.session",
-    "open_traces": "tfvis_nb.dataset",
+    "open_traces": "tfvis_nb.fleet.dataset",
     "read_trace": "tfvis_nb.reading",
     "show_comparison": "tfvis_nb.display.comparison.comparison_widget",
     "show_dashboard": "tfvis_nb.display.dashboard.dashboard_widget",
-    "show_fleet": "tfvis_nb.display.fleet.fleet_widget",
+    "show_fleet": "tfvis_nb.fleet.widget.fleet_widget",
     "show_timeline": "tfvis_nb.display.timeline.timeline_widget",
     "timeline_visualize": "tfvis_nb.compat.tfvis_timeline",
     "trace": "tfvis_nb.recording",

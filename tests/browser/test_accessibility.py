@@ -22,7 +22,7 @@ from tests.browser.timeline import OpenExported, Timeline
 from tests.browser.watched import Watched
 from tests.real_traces import DATA, real_trace
 from tests.support.fleet_dataset import fleet_dataset
-from tfvis_nb.display.fleet.fleet_widget import show_fleet
+from tfvis_nb.fleet.widget.fleet_widget import show_fleet
 from tfvis_nb.serving import MonitorServer
 
 

@@ -12,7 +12,7 @@ from tests.browser.dashboard import COPIES
 from tests.browser.fleet import FleetView
 from tests.browser.timeline import OpenExported, Timeline
 from tests.support.fleet_dataset import SLOWER, fleet_dataset
-from tfvis_nb.display.fleet.fleet_widget import Fleet, show_fleet
+from tfvis_nb.fleet.widget.fleet_widget import Fleet, show_fleet
 
 # Of 24 steps, step 5 of the second day is the 18th.
 SLOW_CELL = r"step 5 of day2 · worker 1: 90\.0 ms · 4\.\d\d . median"

@@ -10,8 +10,8 @@ import pytest
 
 import tfvis_nb as tv
 from tests.cli.command import complaint, tfvis_nb, tfvis_nb_here
-from tests.dataset.folders import DATA, JOB, bucket
-from tfvis_nb.dataset.ingest import run_all
+from tests.fleet.dataset.folders import DATA, JOB, bucket
+from tfvis_nb.fleet.dataset.ingest import run_all
 from tfvis_nb.texts import Text
 
 
@@ -35,7 +35,7 @@ def test_stopped_by_ctrl_c(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("tfvis_nb.dataset.ingest.run_all", stopped)
+        patch.setattr("tfvis_nb.fleet.dataset.ingest.run_all", stopped)
         said = complaint(tfvis_nb_here(*words, cwd=tmp_path), 130)
     assert "made" in said
     assert "2 traces" in said

@@ -19,7 +19,7 @@ import tfvis_nb as tv
 from tests.real_traces import DATA, real_trace
 from tests.support.fleet_dataset import fleet_dataset
 from tfvis_nb import Trace, events
-from tfvis_nb.dataset import TraceDataset
+from tfvis_nb.fleet.dataset import TraceDataset
 from tfvis_nb.display.composed import PartOfWidget
 
 pytestmark = pytest.mark.slow

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 import tfvis_nb as tv
-from tests.dataset.folders import JOB, bucket
+from tests.fleet.dataset.folders import JOB, bucket
 from tfvis_nb import TraceDataset
 from tfvis_nb.analysis.steps.breakdown import PARTS
-from tfvis_nb.dataset.step_figures import FIGURES
-from tfvis_nb.dataset.tables import TABLES
+from tfvis_nb.fleet.dataset.step_figures import FIGURES
+from tfvis_nb.fleet.dataset.tables import TABLES
 
 PAGE = (Path(__file__).parents[2] / "docs" / "fleet.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)

@@ -34,11 +34,11 @@ from tfvis_nb.analysis import (
     slower_ops,
     what_if,
 )
-from tfvis_nb.analysis.fleet import drift
+from tfvis_nb.fleet.analysis import drift
 from tfvis_nb.analysis.gates.check import assert_trace
 from tfvis_nb.analysis.steps import breakdown
 from tfvis_nb.core.trace_tables import Table
-from tfvis_nb.dataset.tables import TABLES
+from tfvis_nb.fleet.dataset.tables import TABLES
 from tfvis_nb.display.charts import Charts
 from tfvis_nb.display.pages.dashboard import html_dashboard
 from tfvis_nb.writing.csv import rows_csv

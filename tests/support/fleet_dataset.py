@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tfvis_nb import Trace, events
-from tfvis_nb.dataset import TraceDataset, open_traces
+from tfvis_nb.fleet.dataset import TraceDataset, open_traces
 
 DAY_NS = 86_400 * 10**9
 WORKERS, STEPS = 4, 12

@@ -53,8 +53,8 @@ def command(
     anonymize: bool,
 ) -> int:
     """Write the page; return the exit code."""
-    from tfvis_nb.dataset import open_traces
-    from tfvis_nb.display.fleet.fleet_widget import Fleet
+    from tfvis_nb.fleet.dataset import open_traces
+    from tfvis_nb.fleet.widget.fleet_widget import Fleet
 
     if run is not None and since is None:
         raise click.UsageError(Text("run_without_since"))

@@ -16,7 +16,7 @@ from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.texts import Text, text_of
 
 if TYPE_CHECKING:
-    from tfvis_nb.dataset import TraceDataset
+    from tfvis_nb.fleet.dataset import TraceDataset
 
 _ABOUT = """
 A SOURCE is a file, a folder or a pattern of traces in any format that tfvis_nb.read_trace reads, or the URL
@@ -63,7 +63,7 @@ def command(
     allow_http: bool,
 ) -> int:
     """Ingest the sources; return the exit code."""
-    from tfvis_nb.dataset import TraceDataset
+    from tfvis_nb.fleet.dataset import TraceDataset
 
     try:
         dataset = TraceDataset(folder)

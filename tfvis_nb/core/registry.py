@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from tfvis_nb.display.pages.static_html import static_html as static_html
     from tfvis_nb.display.pictures.picture import picture as picture
     from tfvis_nb.display.pictures.typeset import typeset as typeset
-    from tfvis_nb.display.timeline.dataset_timeline import DatasetTimeline as DatasetTimeline
+    from tfvis_nb.fleet.timeline.dataset_timeline import DatasetTimeline as DatasetTimeline
     from tfvis_nb.writing.chrome_trace import chrome_trace_text as chrome_trace_text
     from tfvis_nb.writing.chrome_trace import write_chrome_trace as write_chrome_trace
     from tfvis_nb.writing.parquet import write_parquet as write_parquet
 
 MODULES = {
     "Charts": "display.charts",
-    "DatasetTimeline": "display.timeline.dataset_timeline",
+    "DatasetTimeline": "fleet.timeline.dataset_timeline",
     "anonymized": "anonymizing.anonymized",
     "between": "analysis.subset",
     "chrome_trace_text": "writing.chrome_trace",

@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, expect
 import tfvis_nb as tv
 from tests.browser.notebook import Notebook, OpenNotebook
 from tests.browser.timeline import Timeline, expect_choice
-from tests.dataset.folders import bucket
+from tests.fleet.dataset.folders import bucket
 from tests.real_traces import DATA
 from tfvis_nb import Trace
 from tfvis_nb.core.format import format_duration

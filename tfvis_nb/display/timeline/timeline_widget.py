@@ -18,7 +18,7 @@ from tfvis_nb.core.labels import one_line
 from tfvis_nb.core.options import check_flags, check_title, only_known_options, refuse_unknown
 from tfvis_nb.core.picture_export import PictureExport
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.dataset.dataset import TraceDataset
+from tfvis_nb.fleet.dataset.dataset import TraceDataset
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.pages.page import PageTooLargeError, anonymized_options, file_stem, html_page, page_text
@@ -33,7 +33,7 @@ from tfvis_nb.display.shaping.tracks import OwnTrack, checked_tracks, drawn_trac
 from tfvis_nb.display.shaping.views import OPTIONS as VIEW_OPTIONS
 from tfvis_nb.display.shaping.views import DrawnView
 from tfvis_nb.display.stored_output import KEPT_BYTES, KeptPage
-from tfvis_nb.display.timeline.dataset_timeline import DatasetTimeline
+from tfvis_nb.fleet.timeline.dataset_timeline import DatasetTimeline
 from tfvis_nb.display.timeline.delivery import Delivery
 from tfvis_nb.display.timeline.runs_of_cells import take_over_annotations
 from tfvis_nb.display.timeline.view import checked_options

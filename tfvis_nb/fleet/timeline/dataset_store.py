@@ -1,0 +1,167 @@
+"""The parts of a dataset as a store of events: bars in view, facts, searches, totals."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from tfvis_nb import events as event_table
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.fleet.timeline.bar_columns import Bars
+from tfvis_nb.fleet.timeline.bars_read import DatasetBars
+from tfvis_nb.fleet.timeline.facts import EventFacts
+from tfvis_nb.fleet.timeline.group_batch import GroupBatch
+from tfvis_nb.fleet.timeline.in_range import spans_in_range
+from tfvis_nb.fleet.timeline.part import DatasetPart
+from tfvis_nb.fleet.timeline.places import DatasetLayout
+from tfvis_nb.fleet.timeline.row_groups import Shared
+from tfvis_nb.display.store.answers import Answer
+from tfvis_nb.display.store.search import Found
+from tfvis_nb.display.store.totals import Spans
+from tfvis_nb.display.wire import bars as wire
+from tfvis_nb.display.wire.header import timeline_header
+from tfvis_nb.events import NO_STEP
+from tfvis_nb.texts import Text
+
+MOST_SHOWN = 4096
+"""Maximum lanes in one query: far more than any screen has."""
+MOST_IDS = 1_000_000
+"""How many ids of found events are sent, for stepping from one to the next."""
+MOST_SPANS = 2_000_000
+"""Maximum time ranges of found events; with more, the time that they cover is unknown."""
+
+NO_EVENT = 2**32 - 1
+"""The id that means no event."""
+
+
+class DatasetStore:
+    """A dataset's parts, laid out; see `tfvis_nb.display.store.answers.EventStore`.
+
+    `steps` are the numbers of the shown steps, None for all. `read_step` reads one step of a part as a trace.
+    """
+
+    def __init__(
+        self,
+        parts: Sequence[DatasetPart],
+        places: DatasetLayout,
+        shared: Shared,
+        steps: frozenset[int] | None,
+        read_step: Callable[[DatasetPart, int], Trace],
+        notes: Sequence[str],
+    ) -> None:
+        self.parts = parts
+        self.places = places
+        self.origin, self.span = places.origin, places.span
+        self.steps = places.steps.to_dict("records")
+        self.recorded = Trace(event_table.build({}, rows=0))
+        self.events = int(places.steps["events"].sum())
+        self.most_ids, self.most_spans = MOST_IDS, MOST_SPANS
+        self._notes = notes
+        self._shared = shared
+        self._chosen = steps
+        self._bars = DatasetBars(parts, places, steps)
+        self._facts = EventFacts(parts, places, shared, read_step)
+        self.ops = sorted({op for part in parts for op in part.described["ops"]})
+        shared.ops.of(np.arange(len(self.ops)), pa.array(self.ops, pa.string()))
+
+    def header(self, title: str) -> dict[str, Any]:
+        """Describe the timeline."""
+        places = self.places
+        lanes = places.lanes.to_dict("records")
+        for lane in lanes[len(lanes) - places.devices :]:
+            lane["sums"] = True
+        return timeline_header(
+            title=title,
+            origin=places.origin,
+            span=places.span,
+            lanes=lanes,
+            steps=self.steps,
+            ops=self.ops,
+            notes=self._notes,
+        )
+
+    def outline(self) -> tuple[Bars, int]:
+        """Return the lanes of devices."""
+        return self._bars.outline()
+
+    def window(self, start: int, end: int, shift: int, lanes: list[int] | None) -> tuple[Bars, int]:
+        """Return the bars of some lanes; ValueError without any."""
+        if lanes is None:
+            raise ValueError(Text("unknown_question", kind="window"))
+        return self._bars.window(lanes[:MOST_SHOWN], start + self.origin, end + self.origin, shift)
+
+    def drawn(self, bars: Bars) -> tuple[wire.Bars, wire.PartOfTrace]:
+        """Return bars with their texts."""
+        places = self.places
+        # A piece of a device's lane is not the event that gives it its name.
+        is_event = places.slot_lane[bars["slot"]] < len(places.lanes) - places.devices
+        numbers, name = np.unique(bars["name"], return_inverse=True)
+        texts = self._shared.names.all()
+        names = pa.array([texts[number] for number in numbers.tolist()], pa.large_string())
+        drawn = wire.Bars(
+            slot=bars["slot"],
+            start=bars["start_ns"] - places.origin,
+            end=bars["end_ns"] - places.origin,
+            op=bars["op"],
+            category=bars["category"],
+            step=np.searchsorted(places.steps["step"], bars["step"]),
+            wait=bars["wait_ns"],
+            # The parts do not have it.
+            turn=bars["wait_ns"],
+            name=names.take(pa.array(name)),
+        )
+        return drawn, wire.PartOfTrace(
+            slot_lane=places.slot_lane,
+            slot_row=places.slot_row,
+            event=np.where(is_event, bars["event"], NO_EVENT),
+            name_number=bars["name"],
+            begin=bars["begin_ns"] - places.origin,
+            duration=bars["duration_ns"],
+            count=bars["count"],
+            busy=bars["busy_ns"],
+        )
+
+    def batches(self) -> Iterator[GroupBatch]:
+        """Return the row groups of all parts."""
+        for number, part in enumerate(self.parts):
+            first = int(self.places.first_event[number])
+            for group in range(part.event_group_count):
+                batch = GroupBatch(part, group, first)
+                first += batch.count
+                yield batch
+
+    def listed(self, event: int) -> dict[str, Any]:
+        """Return the name, op and lane of an event."""
+        number = int(np.searchsorted(self.places.first_event, event, "right")) - 1
+        part = self.parts[number]
+        own = event - int(self.places.first_event[number])
+        group = part.group_of(own)
+        at = own - part.first_of(group)
+        row = part.table(group, ["name", "op", "device", "lane"]).slice(at, 1)
+        texts = {name: row[name][0].as_py() or "" for name in ("name", "op", "device", "lane")}
+        lane = part.number_of[texts.pop("device"), texts.pop("lane")]
+        return {**texts, "lane": int(self.places.lane_of[number][lane])}
+
+    def lit(self, found: Found, bars: Bars) -> np.ndarray:
+        """Mark the bars whose longest event was found: the files do not tell the others."""
+        return found.marks(bars["event"])
+
+    def steps_of(self, step: int | None) -> list[int] | None:
+        """Return a step, or those that are shown.
+
+        Events outside steps are shown with a step during which they run, unless steps are chosen.
+        """
+        if step is None:
+            return None if self._chosen is None else sorted(self._chosen)
+        return [step, NO_STEP] if self._chosen is None else [step]
+
+    def spans(
+        self, ends: tuple[float, float], lanes: list[int] | None, steps: Sequence[int] | None, by: str
+    ) -> tuple[Spans, list[str]]:
+        """Return the events that overlap a range, by op, name or lane."""
+        return spans_in_range(self.parts, self.places, ends, lanes, steps, by, self._shared)
+
+    def facts(self, question: Mapping[str, Any]) -> Answer:
+        """Answer with all facts about events, read with their step."""
+        return self._facts.answer(question)

@@ -1,0 +1,275 @@
+"""The dashboard of a fleet: slow steps and tasks of a dataset, since when, and why."""
+
+import warnings
+from collections.abc import Iterable, Iterator
+from functools import partial
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Unpack, overload
+
+import pandas as pd
+
+from tfvis_nb.fleet.analysis.outliers import fleet_outliers
+from tfvis_nb.fleet.analysis.slower_ops import slower_ops
+from tfvis_nb.core.display_options import FleetHtmlOptions
+from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
+from tfvis_nb.core.labels import printable
+from tfvis_nb.core.options import check_title, only_known_options
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.fleet.dataset import TraceDataset, open_traces
+from tfvis_nb.display.composed import ComposedWidget
+from tfvis_nb.display.dashboard.computed_tabs import ComputedTabs
+from tfvis_nb.fleet.widget import tables
+from tfvis_nb.fleet.widget.anonymized import shared_fleet
+from tfvis_nb.fleet.widget.cells import LONGEST_NAME, Cells
+from tfvis_nb.fleet.widget.heat_map import HeatMapWidget
+from tfvis_nb.fleet.widget.fleet_page import fleet_page, fleet_still
+from tfvis_nb.display.timeline.linked import OpenedTimeline
+from tfvis_nb.display.timeline.timeline_widget import TimelineWidget
+from tfvis_nb.texts import Text, text_of
+
+TIMELINES = 3
+"""Maximum timelines in a page by default."""
+_HEIGHT = 380
+"""Height of the tables, in CSS pixels."""
+
+
+class FleetTables(ComputedTabs):
+    """The tabs below a heat map."""
+
+    def __init__(self, dataset: TraceDataset, cells: Cells, since: int, *, link: str) -> None:
+        self._dataset = dataset
+        self._cells = cells
+        self._column = since
+        """The index of the step since which ops are compared."""
+        self._ops: pd.DataFrame | None = None
+        super().__init__(list(tables.TABS), link=link, height=_HEIGHT)
+
+    def _ops_of_steps(self) -> pd.DataFrame:
+        """Return the ops of each step."""
+        if self._ops is None:
+            self._ops = self._dataset.step_ops
+        return self._ops
+
+    def _compare_since(self, column: int) -> None:
+        """Compare ops since a step, given its index in the grid; returns when the result is shown."""
+        with self._computing:
+            self._column = column
+            self._made.pop(tables.OPS, None)
+        self._show(tables.OPS)
+
+    def _parts_there(self) -> list[tuple[str, str]]:
+        return [(title, title) for title in tables.TABS]
+
+    def _compute(self, title: str) -> dict[str, Any]:
+        return tables.contents(title, self._cells, self._ops_of_steps, self._column)
+
+
+class Fleet(HtmlExport, ComposedWidget):
+    """The steps and tasks of a dataset as a heat map, with tables of what stands out.
+
+    A click on a cell, or Enter, shows its timeline below the heat map, read from the dataset.
+
+    Parameters
+    ----------
+    dataset
+        The dataset of traces.
+    since
+        Compare ops since this step: its number, or a pair of run and number. By default the middle step.
+    title
+        Shown above the heat map instead of the dataset's name.
+
+    Attributes
+    ----------
+    map
+        The heat map.
+    panels
+        The tabs; ``panels.height`` is theirs in CSS pixels.
+    """
+
+    # Reading traces would keep the kernel busy.
+    _kept_options = MappingProxyType({"timelines": 0})
+
+    @only_known_options
+    def __init__(self, dataset: TraceDataset, *, since: Any = None, title: str | None = None) -> None:
+        check_title(title)
+        self._dataset = dataset
+        self._cells = Cells(dataset.steps)
+        self._title = dataset.title if title is None else title
+        start = self._cells.place(since)
+        self.map = HeatMapWidget(self._cells, title=self._summary(), since=start)
+        self.panels = FleetTables(dataset, self._cells, start, link=self.map._link)
+        self.map._opens = self._open_cell
+        self.map._closes = partial(self._open, None)
+        self.map._compares = self._compare
+        super().__init__({"map": self.map, "panels": self.panels}, opens=OpenedTimeline)
+
+    @property
+    def timeline(self) -> TimelineWidget | None:
+        """The timeline of the last opened cell; None if there is none."""
+        opened = self._parts.get("opened")
+        return opened if isinstance(opened, OpenedTimeline) else None
+
+    @only_known_options
+    def open_timeline(self, task: str, step: int, run: str | None = None) -> TimelineWidget:
+        """Show the timeline of a step and task below the heat map, and return it.
+
+        Parameters
+        ----------
+        task
+            The task, such as ``"/job:worker/replica:0/task:1"`` or ``"worker 1"``.
+        step
+            Its number.
+        run
+            The run; None if there is only one.
+
+        Raises
+        ------
+        ValueError
+            If the dataset has no such step.
+        """
+        trace = self._dataset.trace(run, task, step)
+        shown = OpenedTimeline(trace, title=self._cells.title(run, step, task))
+        self._open(shown)
+        return shown
+
+    @only_known_options
+    def slower_ops(self, since: Any = None) -> pd.DataFrame:
+        """Return how much longer each op takes since a step; see `tfvis_nb.analysis.slower_ops`."""
+        return slower_ops(self.panels._ops_of_steps(), self._cells.step(self._cells.place(since)))
+
+    def _open_cell(self, task: int, column: int) -> str:
+        run, step = self._cells.step(column)
+        self.open_timeline(self._cells.grid.tasks[task], step, run)
+        return Text("fleet_opened")
+
+    def _compare(self, column: int) -> None:
+        self.map.set_trait("_since", column)
+        self.panels._compare_since(column)
+
+    def _summary(self, cells: Cells | None = None, title: str | None = None) -> str:
+        """Return the title with the numbers of runs, tasks and steps."""
+        cells = self._cells if cells is None else cells
+        counts = {"run": len(cells.runs), "task": len(cells.tasks), "step": len(cells.grid.steps)}
+        shown = [f"{count:,} {noun}{'s' * (count != 1)}" for noun, count in counts.items()]
+        return f"{printable(self._title if title is None else title, 80)}: {', '.join(shown)}"
+
+    @overload
+    def to_html(
+        self, path: None = None, title: str | None = None, **options: Unpack[FleetHtmlOptions]
+    ) -> str: ...
+    @overload
+    def to_html(
+        self, path: str | Path, title: str | None = None, **options: Unpack[FleetHtmlOptions]
+    ) -> Path: ...
+    @only_known_options
+    def to_html(
+        self, path: str | Path | None = None, title: str | None = None, **options: Unpack[FleetHtmlOptions]
+    ) -> str | Path:
+        """Write one HTML file that opens offline, with the heat map and all tabs.
+
+        Options are ``max_bytes``, ``source`` and ``anonymize``, as in `tfvis_nb.Trace.to_html`, which also
+        lists the errors, and ``timelines``: the number of timelines of the slowest steps, by default 3.
+        """
+        return self._written_html(path, title, options)
+
+    def _html(self, title: str | None, **options: Any) -> str:
+        """Return the page that `to_html` writes."""
+        check_title(title)
+        most = options.get("timelines", TIMELINES)
+        if isinstance(most, bool) or not isinstance(most, int) or most < 0:
+            raise ValueError(Text("timelines_no_count", timelines=most))
+        cells, column, name = self._cells, self.panels._column, self._dataset.title
+        timelines: Iterable[tuple[int, Trace, str]] = self._longest(most)
+        if options.get("anonymize"):
+            ops = self.panels._ops_of_steps()
+            cells, ops, timelines, column = shared_fleet(cells, ops, timelines, column)
+            name = "dataset"
+            title = "Fleet" if title is None else title
+            tabs = [tables.contents(tab, cells, lambda: ops, column) for tab in tables.TABS]
+        else:
+            tabs = self.panels.tabs()
+        summary = self._summary(cells, title)
+        parts = {"fleet": cells.packed(summary)}
+        for at, metric in enumerate(cells.metrics):
+            parts[f"values-{at}"] = cells.packed_values(metric.name)
+        return fleet_page(
+            parts,
+            tabs,
+            timelines,
+            title=self._title if title is None else title,
+            summary=summary,
+            options={
+                "since": column,
+                "dataset": name,
+                "tasks": [printable(task, LONGEST_NAME) for task in cells.grid.tasks],
+            },
+            max_bytes=options.get("max_bytes", MAX_BYTES),
+            source=options.get("source", True),
+        )
+
+    def _longest(self, most: int) -> Iterator[tuple[int, Trace, str]]:
+        """Yield the cells of the longest steps, each with its trace and the title of its timeline."""
+        longest = fleet_outliers(self._cells.grid.table).head(most)
+        for run, step, held_up_by in zip(longest["run"], longest["step"], longest["task"], strict=True):
+            task = self._cells.task(run, step, held_up_by)
+            title = self._cells.title(run, step, task)
+            try:
+                trace = self._dataset.trace(run or None, task, step)
+            except OSError as error:
+                reason = text_of(error)
+                warnings.warn(Text("fleet_timeline_left_out", title=title, reason=reason), stacklevel=2)
+                continue
+            yield self._cells.number(run, step, task), trace, title
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self._summary()}>"
+
+    def _still(self) -> str:
+        return fleet_still(self._summary(), [self.panels.tab(tables.OUTLIERS)])
+
+
+@only_known_options
+def show_fleet(dataset: Any, *, since: Any = None, title: str | None = None) -> Fleet:
+    """Show which steps and tasks of a dataset are slow, in a notebook as the last expression of a cell.
+
+    A heat map has a cell for each step and task, coloured by its time, an activity, a wait or its memory. A
+    click on a cell, or Enter, shows its timeline. Tabs rank slow steps and stragglers, and compare days, and
+    ops before and since a step.
+
+    Parameters
+    ----------
+    dataset
+        A `TraceDataset`, or a source for `tfvis_nb.open_traces`: the folder of a dataset, or traces.
+    since
+        Compare ops since this step: its number, or a pair of run and number; by default the middle one. You
+        can also choose it in the heat map.
+    title
+        Shown instead of the dataset's name.
+
+    Returns
+    -------
+    Fleet
+        With ``timeline``, ``open_timeline``, ``slower_ops`` and ``to_html``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is invalid, or the dataset has no steps, or too many for a browser.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import tfvis_nb as tv
+    >>> from tfvis_nb import events
+    >>> columns = {"start_ns": [0, 9, 18], "duration_ns": [5, 3, 7], "kind": ["op"] * 3, "step": [0, 1, 2]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = tv.Trace(events.build(columns)).to_parquet(f"{folder}/mlp.parquet")
+    ...     dataset = tv.open_traces(f"{folder}/fleet")
+    ...     done = dataset.ingest(f"{folder}/mlp.parquet")
+    ...     shown = tv.show_fleet(dataset)
+    >>> shown
+    <Fleet fleet: 1 run, 1 task, 3 steps>
+    """
+    opened = dataset if isinstance(dataset, TraceDataset) else open_traces(dataset)
+    return Fleet(opened, since=since, title=title)
