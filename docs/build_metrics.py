@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import re
 import sys
@@ -15,6 +16,7 @@ from pathlib import Path
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.metrics import MODULES, definitions
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
+from tfvis_nb.fleet.analysis import MODULES as FLEET_MODULES
 
 _DOCS = Path(__file__).parent
 PAGE = _DOCS / "metrics.md"
@@ -43,14 +45,19 @@ def metrics() -> str:
     """
     template = TEMPLATE.read_text(encoding="utf-8")
     named = re.findall(r"\{\{ figures (\w+) \}\}", template)
-    if sorted(named) != sorted(MODULES):
-        raise ValueError(f"{TEMPLATE} has tables of {sorted(named)}; the analyses are {sorted(MODULES)}")
+    analyses = sorted([*MODULES, *FLEET_MODULES])
+    if sorted(named) != analyses:
+        raise ValueError(f"{TEMPLATE} has tables of {sorted(named)}; the analyses are {analyses}")
     text = re.sub(r"\{\{ figures (\w+) \}\}", lambda match: _definitions(match[1]), template)
     return text.replace("{{ thresholds }}", _thresholds())
 
 
 def _definitions(name: str) -> str:
-    rows = [(f"`{column}`", text) for column, text in definitions(name).items()]
+    if name in FLEET_MODULES:
+        figures = importlib.import_module(f"tfvis_nb.fleet.analysis.{FLEET_MODULES[name]}").FIGURES
+    else:
+        figures = definitions(name)
+    rows = [(f"`{column}`", text) for column, text in figures.items()]
     return _table(("metric", "definition"), rows)
 
 

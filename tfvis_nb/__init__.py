@@ -30,13 +30,13 @@ if TYPE_CHECKING:
     from tfvis_nb.compat.tftracer_server import TracingServer, hook_inject
     from tfvis_nb.compat.tfvis_timeline import Timeline, timeline_visualize
     from tfvis_nb.core.trace import Trace
-    from tfvis_nb.fleet.dataset import TraceDataset, open_traces
     from tfvis_nb.display.comparison.comparison_widget import Comparison, show_comparison
     from tfvis_nb.display.dashboard.dashboard_widget import Dashboard, show_dashboard
-    from tfvis_nb.fleet.widget.fleet_widget import Fleet, show_fleet
     from tfvis_nb.display.monitor.monitor_widget import MonitorWidget, monitor
     from tfvis_nb.display.timeline.runs_of_cells import earlier_traces
     from tfvis_nb.display.timeline.timeline_widget import TimelineWidget, show_timeline
+    from tfvis_nb.fleet.dataset import TraceDataset, open_traces
+    from tfvis_nb.fleet.widget.fleet_widget import Fleet, show_fleet
     from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
     from tfvis_nb.recording import RecordedTrace, TraceSession, record_process, trace
     from tfvis_nb.recording.remote.capture import capture

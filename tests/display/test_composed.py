@@ -19,8 +19,8 @@ import tfvis_nb as tv
 from tests.real_traces import DATA, real_trace
 from tests.support.fleet_dataset import fleet_dataset
 from tfvis_nb import Trace, events
-from tfvis_nb.fleet.dataset import TraceDataset
 from tfvis_nb.display.composed import PartOfWidget
+from tfvis_nb.fleet.dataset import TraceDataset
 
 pytestmark = pytest.mark.slow
 

@@ -10,6 +10,7 @@ import pytest
 
 from tfvis_nb import analysis
 from tfvis_nb.analysis.metrics import MODULES, definitions
+from tfvis_nb.fleet import analysis as fleet_analysis
 
 
 def test_every_module_with_definitions_is_one_of_the_analyses() -> None:
@@ -21,9 +22,15 @@ def test_every_module_with_definitions_is_one_of_the_analyses() -> None:
     assert {name for name, module in modules.items() if hasattr(module, "FIGURES")} == set(MODULES.values())
 
 
-@pytest.mark.parametrize("module", MODULES)
+FIGURES = {name: definitions(name) for name in MODULES} | {
+    name: importlib.import_module(f"{fleet_analysis.__name__}.{module}").FIGURES
+    for name, module in fleet_analysis.MODULES.items()
+}
+
+
+@pytest.mark.parametrize("module", FIGURES)
 def test_a_definition_is_a_sentence_with_its_unit(module: str) -> None:
-    for name, text in definitions(module).items():
+    for name, text in FIGURES[module].items():
         assert text.endswith("."), name
         assert "\n" not in text, name
         if name.endswith("_ns"):

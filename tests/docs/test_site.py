@@ -20,9 +20,10 @@ def test_all_pages_are_read_and_their_links_resolved(tmp_path: Path) -> None:
 
 
 def test_every_public_name_is_in_the_reference() -> None:
-    stub = ROOT / "tfvis_nb" / "analysis" / "__init__.pyi"
-    of_analysis = [
+    stubs = [ROOT / "tfvis_nb" / package / "__init__.pyi" for package in ("analysis", "fleet")]
+    of_packages = [
         name.name
+        for stub in stubs
         for each in ast.parse(stub.read_text(encoding="utf-8")).body
         if isinstance(each, ast.ImportFrom)
         for name in each.names
@@ -30,4 +31,4 @@ def test_every_public_name_is_in_the_reference() -> None:
     listed = re.findall(r"^   (\w+)$", API, re.MULTILINE)
     extension = {"load_ipython_extension", "unload_ipython_extension"}
     others = {"__version__", "analysis", "earlier_traces", "last_trace"}
-    assert sorted(listed) == sorted([*of_analysis, *set(tfvis_nb.__all__) - extension - others])
+    assert sorted(listed) == sorted([*of_packages, *set(tfvis_nb.__all__) - extension - others])

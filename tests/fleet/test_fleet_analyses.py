@@ -11,14 +11,8 @@ import pytest
 from tests.support.examples import sample
 from tests.support.planted_fleets import TASK, ops, steps
 from tests.support.texts import raises_id
-from tfvis_nb.analysis import (
-    fleet_drift,
-    fleet_heat_map,
-    fleet_outliers,
-    fleet_stragglers,
-    slower_ops,
-    why_not,
-)
+from tfvis_nb.analysis import why_not
+from tfvis_nb.fleet import fleet_drift, fleet_heat_map, fleet_outliers, fleet_stragglers, slower_ops
 from tfvis_nb.fleet.analysis.own_time import medians_of_others
 
 FLEET = steps(1, straggler=(17, 1.1), drift=0.1, slow=(40, 333))

@@ -9,7 +9,8 @@ import pytest
 
 from tests.real_traces import real_trace
 from tests.support.planted_fleets import TASK
-from tfvis_nb.analysis import fleet_outliers, fleet_stragglers, slow_steps
+from tfvis_nb.analysis import slow_steps
+from tfvis_nb.fleet import fleet_outliers, fleet_stragglers
 from tfvis_nb.fleet.dataset import open_traces
 
 

@@ -20,11 +20,11 @@ from tests.support.fleet_dataset import SLOW, SLOWER, STRAGGLER, fleet_dataset
 from tests.support.planted_fleets import TASK, steps
 from tests.support.texts import raises_id
 from tests.wire_reader import read_container
+from tfvis_nb.display.pages.page import PageTooLargeError
 from tfvis_nb.fleet.dataset import TraceDataset
 from tfvis_nb.fleet.widget import cells, tables
 from tfvis_nb.fleet.widget.cells import Cells
 from tfvis_nb.fleet.widget.fleet_widget import Fleet
-from tfvis_nb.display.pages.page import PageTooLargeError
 
 
 @pytest.fixture(scope="module")

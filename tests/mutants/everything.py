@@ -26,21 +26,17 @@ from tests.support.clauses import clauses
 from tfvis_nb import analysis
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis import (
-    fleet_drift,
-    fleet_heat_map,
-    fleet_outliers,
-    fleet_stragglers,
     fused_instructions,
-    slower_ops,
     what_if,
 )
-from tfvis_nb.fleet.analysis import drift
 from tfvis_nb.analysis.gates.check import assert_trace
 from tfvis_nb.analysis.steps import breakdown
 from tfvis_nb.core.trace_tables import Table
-from tfvis_nb.fleet.dataset.tables import TABLES
 from tfvis_nb.display.charts import Charts
 from tfvis_nb.display.pages.dashboard import html_dashboard
+from tfvis_nb.fleet import fleet_drift, fleet_heat_map, fleet_outliers, fleet_stragglers, slower_ops
+from tfvis_nb.fleet.analysis import drift
+from tfvis_nb.fleet.dataset.tables import TABLES
 from tfvis_nb.writing.csv import rows_csv
 
 MARKUP = tuple(text for text in HOSTILE if text.startswith(("</script>", "<img", "\"'><svg", "</noscript")))

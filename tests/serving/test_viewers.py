@@ -118,7 +118,7 @@ def test_large_requests_that_wait_are_bounded(slow_traces: Path, path: Path) -> 
         slow_traces.touch()
 
 
-def test_who_takes_no_answers_is_asked_no_more_and_leaves_others_alone(
+def test_a_viewer_that_takes_no_answers_is_asked_no_more(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Each answer is larger than what connections hold.

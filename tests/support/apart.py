@@ -47,7 +47,7 @@ def apart(work: Callable[..., Any], *given: Any, seconds: float = 60.0, data: in
     there.close()
     try:
         if not here.poll(seconds):
-            raise TimeoutError(f"{work.__name__} takes longer than {seconds} s")
+            raise TimeoutError(f"{work} takes longer than {seconds} s")
         return Done(*here.recv())
     except EOFError:
         process.join()

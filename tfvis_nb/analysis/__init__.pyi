@@ -12,11 +12,6 @@ from .communication.transfers import transfers as transfers
 from .critical_path.critical_path import path_lengths as path_lengths
 from .critical_path.slack import slack as slack
 from .findings.measurements import measurements as measurements
-from .fleet.drift import fleet_drift as fleet_drift
-from .fleet.heat_map import fleet_heat_map as fleet_heat_map
-from .fleet.outliers import fleet_outliers as fleet_outliers
-from .fleet.slower_ops import slower_ops as slower_ops
-from .fleet.stragglers import fleet_stragglers as fleet_stragglers
 from .functions.functions import functions as functions
 from .functions.retraces import retraces as retraces
 from .gates.check import check as check

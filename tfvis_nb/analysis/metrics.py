@@ -51,10 +51,6 @@ MODULES: dict[str, str] = {
     "costs": "graph.costs",
     "findings": "findings.findings",
     "measurements": "findings.measurements",
-    "fleet_outliers": "fleet.outliers",
-    "fleet_stragglers": "fleet.stragglers",
-    "fleet_drift": "fleet.drift",
-    "slower_ops": "fleet.slower_ops",
     "gate_metrics": "gates.gate_metrics",
 }
 """The analyses: the name of each in docs/metrics.md, and its module, which defines ``FIGURES``."""

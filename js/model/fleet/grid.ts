@@ -1,4 +1,4 @@
-/** The grid of a fleet: its tasks, steps and figures, as display/fleet/cells.py writes them. */
+/** The grid of a fleet: its tasks, steps and figures, as fleet/widget/cells.py writes them. */
 
 import { type ColumnUnit, formatCell } from "../format/column_units";
 import { formatRatio, unbroken } from "../format/units";

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 
 from tfvis_nb.fleet.dataset.stored_parts import footer_sum
 
-DATA = Path(__file__).parents[1] / "data"
+DATA = Path(__file__).parents[2] / "data"
 
 JOB = {
     "a/rank0/step3.pb.xz": "horovod_rank0_step3.pb.xz",

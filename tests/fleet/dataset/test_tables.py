@@ -17,12 +17,13 @@ import tfvis_nb as tv
 from tests.fleet.dataset.folders import JOB, bucket, record
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, TraceDataset, events
-from tfvis_nb.analysis import fleet_outliers, op_statistics, slow_steps
+from tfvis_nb.analysis import op_statistics, slow_steps
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.core.labels import shown_task
+from tfvis_nb.events import COLUMNS, NO_STEP
+from tfvis_nb.fleet import fleet_outliers
 from tfvis_nb.fleet.dataset import combined
 from tfvis_nb.fleet.dataset.step_figures import step_figures
-from tfvis_nb.events import COLUMNS, NO_STEP
 from tfvis_nb.texts import text_of
 
 

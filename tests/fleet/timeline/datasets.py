@@ -18,9 +18,9 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.large.level_of_detail import Entries
-from tfvis_nb.fleet.timeline.source import DatasetSource
 from tfvis_nb.display.store.answers import Answers
 from tfvis_nb.events import COLUMNS
+from tfvis_nb.fleet.timeline.source import DatasetSource
 
 
 def task_of(rank: int) -> str:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Collection, Mapping
 from contextlib import suppress
 from functools import partial
-from typing import Any, Unpack, overload
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import pandas as pd
 import traitlets
@@ -17,8 +17,8 @@ from tfvis_nb.core.html_export import MAX_BYTES
 from tfvis_nb.core.labels import one_line
 from tfvis_nb.core.options import check_flags, check_title, only_known_options, refuse_unknown
 from tfvis_nb.core.picture_export import PictureExport
+from tfvis_nb.core.timeline_source import TimelineSource
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.fleet.dataset.dataset import TraceDataset
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.pages.page import PageTooLargeError, anonymized_options, file_stem, html_page, page_text
@@ -33,7 +33,6 @@ from tfvis_nb.display.shaping.tracks import OwnTrack, checked_tracks, drawn_trac
 from tfvis_nb.display.shaping.views import OPTIONS as VIEW_OPTIONS
 from tfvis_nb.display.shaping.views import DrawnView
 from tfvis_nb.display.stored_output import KEPT_BYTES, KeptPage
-from tfvis_nb.fleet.timeline.dataset_timeline import DatasetTimeline
 from tfvis_nb.display.timeline.delivery import Delivery
 from tfvis_nb.display.timeline.runs_of_cells import take_over_annotations
 from tfvis_nb.display.timeline.view import checked_options
@@ -42,6 +41,10 @@ from tfvis_nb.display.wire.header import MOST_LANES
 from tfvis_nb.texts import Text, text_of
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.csv import rows_csv
+
+if TYPE_CHECKING:
+    from tfvis_nb.fleet.dataset.dataset import TraceDataset
+    from tfvis_nb.fleet.timeline.dataset_timeline import DatasetTimeline
 
 
 class TrackedTimeline(ViewedTimeline):
@@ -384,15 +387,16 @@ def show_timeline(
     # A notebook's file cannot keep a dataset.
     own: dict[str, Any] = {"keep": keep or None, "tracks": tracks}
     others: dict[str, Any] = {"run": run, "tasks": tasks, "steps": steps}
-    if isinstance(source, TraceDataset):
+    if isinstance(source, TimelineSource):
         own, others = others, own
     known = [*timeline_options.DEFAULTS, "selection", "title", "view", *own]
     refuse_unknown((name for name, value in others.items() if value is not None), known)
     check_title(title)
-    if isinstance(source, TraceDataset):
-        return DatasetTimeline(
-            source, run=run, tasks=tasks, steps=steps, selection=selection, title=title, view=view, **options
+    if isinstance(source, TimelineSource):
+        shown: DatasetTimeline = source.show_timeline(
+            run=run, tasks=tasks, steps=steps, selection=selection, title=title, view=view, **options
         )
+        return shown
     return TimelineWidget(
         as_trace(source), selection=selection, title=title, keep=keep, view=view, tracks=tracks, **options
     )

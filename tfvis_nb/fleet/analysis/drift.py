@@ -5,12 +5,12 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.fleet.analysis.grid import DURATION, Grid, grid
-from tfvis_nb.fleet.analysis.heat_map import check_metric, metrics
 from tfvis_nb.analysis.steps.difference import LEVEL, differences, false_discovery_rates
 from tfvis_nb.analysis.steps.step_differences import ratio_of
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
 from tfvis_nb.core.options import only_known_options
+from tfvis_nb.fleet.analysis.grid import DURATION, Grid, grid
+from tfvis_nb.fleet.analysis.heat_map import check_metric, metrics
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
@@ -89,7 +89,7 @@ def fleet_drift(steps: pd.DataFrame, metric: str = DURATION, by: By = "period") 
     Examples
     --------
     >>> import pandas as pd
-    >>> from tfvis_nb.analysis import fleet_drift
+    >>> from tfvis_nb.fleet import fleet_drift
     >>> day = 86_400 * 10**9
     >>> steps = pd.DataFrame({"step": range(8), "start_ns": [0, 1, 2, 3, day, day + 1, day + 2, day + 3],
     ...                       "duration_ns": [100, 101, 99, 100, 110, 111, 109, 110]})

@@ -2,8 +2,8 @@
 
 import pandas as pd
 
-from tfvis_nb.fleet.analysis.grid import DURATION, KEYS, grid
 from tfvis_nb.core.options import near, only_known_options
+from tfvis_nb.fleet.analysis.grid import DURATION, KEYS, grid
 from tfvis_nb.texts import Text
 
 _NO_METRICS = {*KEYS, "start_ns", "step_ns"}
@@ -49,7 +49,7 @@ def fleet_heat_map(steps: pd.DataFrame, metric: str = DURATION) -> pd.DataFrame:
     Examples
     --------
     >>> import pandas as pd
-    >>> from tfvis_nb.analysis import fleet_heat_map
+    >>> from tfvis_nb.fleet import fleet_heat_map
     >>> steps = pd.DataFrame({"task": ["w1", "w0", "w0"], "step": [0, 0, 1], "duration_ns": [7, 5, 6]})
     >>> fleet_heat_map(steps).values.tolist()
     [[5.0, 6.0], [7.0, nan]]

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.fleet.analysis.grid import DURATION, FEWEST_STEPS, Grid, grid
-from tfvis_nb.fleet.analysis.own_time import own_times
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
+from tfvis_nb.fleet.analysis.grid import DURATION, FEWEST_STEPS, Grid, grid
+from tfvis_nb.fleet.analysis.own_time import own_times
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
@@ -78,7 +78,7 @@ def fleet_outliers(steps: pd.DataFrame) -> pd.DataFrame:
     Examples
     --------
     >>> import pandas as pd
-    >>> from tfvis_nb.analysis import fleet_outliers
+    >>> from tfvis_nb.fleet import fleet_outliers
     >>> steps = pd.DataFrame({"task": ["w0", "w1"] * 3, "step": [0, 0, 1, 1, 2, 2],
     ...                       "duration_ns": [10, 10, 30, 29, 10, 10],
     ...                       "communication_ns": [1, 1, 1, 15, 1, 1]})

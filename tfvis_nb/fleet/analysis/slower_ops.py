@@ -5,7 +5,6 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.fleet.analysis.grid import check_table, place_of, places
 from tfvis_nb.analysis.steps.difference import (
     LEVEL,
     TRIM,
@@ -17,6 +16,7 @@ from tfvis_nb.analysis.steps.step_differences import ratio_of
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
 from tfvis_nb.core.labels import natural
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.fleet.analysis.grid import check_table, place_of, places
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
@@ -84,7 +84,7 @@ def slower_ops(ops: pd.DataFrame, since: Since) -> pd.DataFrame:
     Examples
     --------
     >>> import pandas as pd
-    >>> from tfvis_nb.analysis import slower_ops
+    >>> from tfvis_nb.fleet import slower_ops
     >>> ops = pd.DataFrame({"step": range(8), "op": "MatMul", "kind": "kernel",
     ...                     "self_ns": [10, 11, 9, 10, 15, 16, 14, 15]})
     >>> slower_ops(ops, since=4)[["op", "before_ns", "since_ns", "shown"]].values.tolist()

@@ -3,11 +3,11 @@
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.fleet.analysis.grid import DURATION, grid
-from tfvis_nb.fleet.analysis.own_time import jobs, medians_of_others, own_times
 from tfvis_nb.analysis.steps.difference import LEVEL, differences, false_discovery_rates, trimmed_means
 from tfvis_nb.analysis.steps.step_differences import ratio_of
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
+from tfvis_nb.fleet.analysis.grid import DURATION, grid
+from tfvis_nb.fleet.analysis.own_time import jobs, medians_of_others, own_times
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
@@ -78,7 +78,7 @@ def fleet_stragglers(steps: pd.DataFrame) -> pd.DataFrame:
     Examples
     --------
     >>> import pandas as pd
-    >>> from tfvis_nb.analysis import fleet_stragglers
+    >>> from tfvis_nb.fleet import fleet_stragglers
     >>> waits = [30, 10, 31, 12, 29, 9, 30, 11, 32, 11, 30, 10, 29, 12]
     >>> steps = pd.DataFrame({"task": ["w0", "w1"] * 7, "step": [at // 2 for at in range(14)],
     ...                       "duration_ns": [50] * 14, "communication_ns": waits})

@@ -7,9 +7,9 @@ from collections.abc import Collection, Iterable, Sequence
 import numpy as np
 
 from tfvis_nb.core.labels import natural, shown_task
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.fleet.dataset.manifest import Entry
 from tfvis_nb.fleet.dataset.read_back import Chosen
-from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 _MOST_SHOWN = 8

@@ -12,11 +12,11 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb.core.labels import natural
+from tfvis_nb.events import NO_STEP, TEXT
 from tfvis_nb.fleet.dataset.layout import as_unicode, part_folder
 from tfvis_nb.fleet.dataset.manifest import Entry
 from tfvis_nb.fleet.dataset.stored_parts import StoredPart, naming_part, read_part
 from tfvis_nb.fleet.dataset.tables import SCHEMAS
-from tfvis_nb.events import NO_STEP, TEXT
 from tfvis_nb.texts import Text, id_of
 
 if TYPE_CHECKING:

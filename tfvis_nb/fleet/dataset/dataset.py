@@ -12,6 +12,7 @@ import pandas as pd
 from tfvis_nb.core import registry
 from tfvis_nb.core.display_options import TimelineOptions
 from tfvis_nb.core.options import only_known_options
+from tfvis_nb.core.timeline_source import TimelineSource
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.fleet.dataset import combined, manifest
 from tfvis_nb.fleet.dataset.ingest import Ingested, check_version, ingest
@@ -38,7 +39,7 @@ def _need_dask() -> None:
         raise ImportError(Text("dataset_extra_missing", package=error.name or "dask")) from error
 
 
-class TraceDataset:
+class TraceDataset(TimelineSource):
     """Traces of any number of runs, tasks and steps. Created by `open_traces`, which describes it."""
 
     def __init__(self, path: str | Path) -> None:
@@ -166,7 +167,7 @@ class TraceDataset:
         """One row per run, step, op type and kind: the sum of ``self_ns`` over the tasks.
 
         ``tasks`` is the number of tasks that recorded ops in the step. It takes less memory than `ops`, and
-        `tfvis_nb.analysis.slower_ops` returns the same for both.
+        `tfvis_nb.fleet.slower_ops` returns the same for both.
         """
         return combined.step_ops(self.path, self._read())
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.fleet.dataset.layout import brief_name
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.fleet.dataset.layout import brief_name
 from tfvis_nb.reading.sources.files import stem
 from tfvis_nb.reading.tasks import LOCAL, under_task
 

@@ -16,6 +16,7 @@ from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.output_path import whole
 from tfvis_nb.core.progress import without_progress
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.fleet.dataset import levels, manifest
 from tfvis_nb.fleet.dataset.identity import Identity, identified
 from tfvis_nb.fleet.dataset.layout import DETAILS, part_path, unwritable
@@ -24,7 +25,6 @@ from tfvis_nb.fleet.dataset.own_files import Intent, begin, check_free, intents
 from tfvis_nb.fleet.dataset.sources import Source
 from tfvis_nb.fleet.dataset.stored_parts import StoredPart, footer_sum, write_part
 from tfvis_nb.fleet.dataset.tables import TABLES
-from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading import read_with_hosts
 from tfvis_nb.reading.sources.files import LARGE, named_like_trace
 from tfvis_nb.reading.sources.remote import is_url

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from tfvis_nb import events as event_table
 from tfvis_nb.clocks.alignment import aligned
 from tfvis_nb.core.trace import Trace, replaced
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.fleet.dataset.layout import DETAILS, part_folder
 from tfvis_nb.fleet.dataset.manifest import Entry
 from tfvis_nb.fleet.dataset.stored_parts import naming_part, read_part
-from tfvis_nb.events import NO_STEP
 from tfvis_nb.reading.concat import merge
 from tfvis_nb.reading.parquet import KEY, NESTED, from_table
 from tfvis_nb.reading.sources.unpacking import MOST, Budget

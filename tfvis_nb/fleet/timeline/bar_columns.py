@@ -8,7 +8,7 @@ from tfvis_nb.analysis.events.merging import begins
 from tfvis_nb.fleet.dataset.levels import merged_bars
 
 Bars = dict[str, np.ndarray]
-"""Columns of `tfvis_nb.fleet.dataset.levels`, with ``slot`` for lane and row, and names, ops, steps as numbers."""
+"""Columns of `tfvis_nb.fleet.dataset.levels`, ``slot`` for lane and row; names, ops, steps as numbers."""
 
 COLUMNS = {
     "slot": "i8",

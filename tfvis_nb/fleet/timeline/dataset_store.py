@@ -8,6 +8,12 @@ import pyarrow as pa
 
 from tfvis_nb import events as event_table
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.store.answers import Answer
+from tfvis_nb.display.store.search import Found
+from tfvis_nb.display.store.totals import Spans
+from tfvis_nb.display.wire import bars as wire
+from tfvis_nb.display.wire.header import timeline_header
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.fleet.timeline.bar_columns import Bars
 from tfvis_nb.fleet.timeline.bars_read import DatasetBars
 from tfvis_nb.fleet.timeline.facts import EventFacts
@@ -16,12 +22,6 @@ from tfvis_nb.fleet.timeline.in_range import spans_in_range
 from tfvis_nb.fleet.timeline.part import DatasetPart
 from tfvis_nb.fleet.timeline.places import DatasetLayout
 from tfvis_nb.fleet.timeline.row_groups import Shared
-from tfvis_nb.display.store.answers import Answer
-from tfvis_nb.display.store.search import Found
-from tfvis_nb.display.store.totals import Spans
-from tfvis_nb.display.wire import bars as wire
-from tfvis_nb.display.wire.header import timeline_header
-from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 MOST_SHOWN = 4096

@@ -10,15 +10,15 @@ import pandas as pd
 
 from tfvis_nb.core.display_options import TimelineOptions
 from tfvis_nb.core.options import check_title, only_known_options
-from tfvis_nb.fleet.dataset import TraceDataset
 from tfvis_nb.display import options as timeline_options
-from tfvis_nb.fleet.timeline.source import MOST_SELECTED, DatasetSource
-from tfvis_nb.fleet.timeline.views import DatasetViews
 from tfvis_nb.display.pages.page import file_stem
 from tfvis_nb.display.shaping.selection import validate_drawn_range
 from tfvis_nb.display.shaping.views import OPTIONS, DrawnView
 from tfvis_nb.display.timeline.view import checked_options
 from tfvis_nb.display.timeline.viewed import ViewedTimeline
+from tfvis_nb.fleet.dataset import TraceDataset
+from tfvis_nb.fleet.timeline.source import MOST_SELECTED, DatasetSource
+from tfvis_nb.fleet.timeline.views import DatasetViews
 from tfvis_nb.texts import Text
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.csv import rows_csv

@@ -16,11 +16,11 @@ from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.large.trace_store import MOST_LISTED, TraceStore
+from tfvis_nb.display.store.answers import Answer
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.fleet.timeline.part import DatasetPart
 from tfvis_nb.fleet.timeline.places import DatasetLayout
 from tfvis_nb.fleet.timeline.row_groups import Shared
-from tfvis_nb.display.store.answers import Answer
-from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 

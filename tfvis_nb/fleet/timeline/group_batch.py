@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 
 from tfvis_nb.analysis.events.bar_categories import KERNELS
+from tfvis_nb.display.store.search import Codes
 from tfvis_nb.fleet.timeline.part import DatasetPart
 from tfvis_nb.fleet.timeline.row_groups import codes_of
-from tfvis_nb.display.store.search import Codes
 
 
 class GroupBatch:

@@ -6,10 +6,10 @@ import numpy as np
 
 from tfvis_nb.analysis.events.nesting import nesting_lanes
 from tfvis_nb.core.intervals import is_inside
+from tfvis_nb.display.store.totals import Spans, lane_labels
 from tfvis_nb.fleet.timeline.part import DatasetPart
 from tfvis_nb.fleet.timeline.places import DatasetLayout
 from tfvis_nb.fleet.timeline.row_groups import Columns, Shared
-from tfvis_nb.display.store.totals import Spans, lane_labels
 from tfvis_nb.texts import Text
 
 MOST_COUNTED = 10_000_000

@@ -12,8 +12,8 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.lane_order import order_lanes
-from tfvis_nb.fleet.timeline.part import DatasetPart
 from tfvis_nb.display.wire.header import MOST_LANES
+from tfvis_nb.fleet.timeline.part import DatasetPart
 from tfvis_nb.texts import Text
 
 _PLACES = ["task", "device", "lane"]

@@ -9,6 +9,9 @@ import pandas as pd
 from tfvis_nb.core.labels import natural, shown_task
 from tfvis_nb.core.time_ranges import is_time_range, range_ends
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.shaping.gap_compression import LONGEST_NS
+from tfvis_nb.display.store.answers import Answer, Answers
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.fleet.dataset import TraceDataset
 from tfvis_nb.fleet.dataset.levels import FOLDER
 from tfvis_nb.fleet.dataset.manifest import STEPS_APART
@@ -21,9 +24,6 @@ from tfvis_nb.fleet.timeline.in_range import rows_in_range
 from tfvis_nb.fleet.timeline.part import DatasetPart
 from tfvis_nb.fleet.timeline.places import places_of
 from tfvis_nb.fleet.timeline.row_groups import Cache, Shared, Texts
-from tfvis_nb.display.shaping.gap_compression import LONGEST_NS
-from tfvis_nb.display.store.answers import Answer, Answers
-from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 MOST_SELECTED = 1_000_000

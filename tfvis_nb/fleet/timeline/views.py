@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from tfvis_nb.fleet.timeline.source import DatasetSource
 from tfvis_nb.display.shaping.views import Views
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.fleet.timeline.source import DatasetSource
 from tfvis_nb.texts import Text
 
 

@@ -5,11 +5,11 @@ from typing import NamedTuple
 
 import pandas as pd
 
-from tfvis_nb.fleet.analysis.drift import fleet_drift
-from tfvis_nb.fleet.analysis.grid import DURATION, ordered
 from tfvis_nb.anonymizing.anonymized import anonymized
 from tfvis_nb.anonymizing.names import Names
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.fleet.analysis.drift import fleet_drift
+from tfvis_nb.fleet.analysis.grid import DURATION, ordered
 from tfvis_nb.fleet.widget.cells import Cells
 
 Shown = tuple[int, Trace, str]

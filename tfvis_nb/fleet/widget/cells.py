@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.fleet.analysis.grid import DURATION, Grid, grid, place_of
-from tfvis_nb.fleet.analysis.heat_map import metrics
 from tfvis_nb.analysis.steps import breakdown
 from tfvis_nb.core.format import without_unit
 from tfvis_nb.core.labels import printable, shown_task
-from tfvis_nb.fleet.dataset import step_figures
 from tfvis_nb.display.tabs.wording import activity_label
 from tfvis_nb.display.wire.container import WireColumn, pack
+from tfvis_nb.fleet.analysis.grid import DURATION, Grid, grid, place_of
+from tfvis_nb.fleet.analysis.heat_map import metrics
+from tfvis_nb.fleet.dataset import step_figures
 from tfvis_nb.texts import Text
 
 MOST_CELLS = 4_000_000

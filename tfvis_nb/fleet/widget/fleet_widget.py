@@ -9,23 +9,23 @@ from typing import Any, Unpack, overload
 
 import pandas as pd
 
-from tfvis_nb.fleet.analysis.outliers import fleet_outliers
-from tfvis_nb.fleet.analysis.slower_ops import slower_ops
 from tfvis_nb.core.display_options import FleetHtmlOptions
 from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.options import check_title, only_known_options
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.fleet.dataset import TraceDataset, open_traces
 from tfvis_nb.display.composed import ComposedWidget
 from tfvis_nb.display.dashboard.computed_tabs import ComputedTabs
+from tfvis_nb.display.timeline.linked import OpenedTimeline
+from tfvis_nb.display.timeline.timeline_widget import TimelineWidget
+from tfvis_nb.fleet.analysis.outliers import fleet_outliers
+from tfvis_nb.fleet.analysis.slower_ops import slower_ops
+from tfvis_nb.fleet.dataset import TraceDataset, open_traces
 from tfvis_nb.fleet.widget import tables
 from tfvis_nb.fleet.widget.anonymized import shared_fleet
 from tfvis_nb.fleet.widget.cells import LONGEST_NAME, Cells
-from tfvis_nb.fleet.widget.heat_map import HeatMapWidget
 from tfvis_nb.fleet.widget.fleet_page import fleet_page, fleet_still
-from tfvis_nb.display.timeline.linked import OpenedTimeline
-from tfvis_nb.display.timeline.timeline_widget import TimelineWidget
+from tfvis_nb.fleet.widget.heat_map import HeatMapWidget
 from tfvis_nb.texts import Text, text_of
 
 TIMELINES = 3
@@ -135,7 +135,7 @@ class Fleet(HtmlExport, ComposedWidget):
 
     @only_known_options
     def slower_ops(self, since: Any = None) -> pd.DataFrame:
-        """Return how much longer each op takes since a step; see `tfvis_nb.analysis.slower_ops`."""
+        """Return how much longer each op takes since a step; see `tfvis_nb.fleet.slower_ops`."""
         return slower_ops(self.panels._ops_of_steps(), self._cells.step(self._cells.place(since)))
 
     def _open_cell(self, task: int, column: int) -> str:

@@ -6,11 +6,11 @@ from typing import Any
 
 import traitlets
 
-from tfvis_nb.fleet.analysis.grid import DURATION
 from tfvis_nb.display.composed import PartOfWidget
-from tfvis_nb.fleet.widget.cells import Cells
 from tfvis_nb.display.refusals import answer_message
 from tfvis_nb.display.stored_output import StoredWidget
+from tfvis_nb.fleet.analysis.grid import DURATION
+from tfvis_nb.fleet.widget.cells import Cells
 
 _HEIGHT = 480
 

@@ -6,17 +6,17 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.fleet.analysis import drift, outliers, slower_ops, stragglers
-from tfvis_nb.fleet.analysis.own_time import own_times
 from tfvis_nb.analysis.steps.difference import LEVEL
 from tfvis_nb.analysis.steps.difference_text import difference_text
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_bytes, format_duration
 from tfvis_nb.core.labels import shown_task
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
-from tfvis_nb.fleet.widget.cells import Cells, label
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, table
 from tfvis_nb.display.tabs.wording import activity_label
+from tfvis_nb.fleet.analysis import drift, outliers, slower_ops, stragglers
+from tfvis_nb.fleet.analysis.own_time import own_times
+from tfvis_nb.fleet.widget.cells import Cells, label
 from tfvis_nb.texts import Text
 
 OUTLIERS, STRAGGLERS, DRIFT, OPS = TABS = ("Outliers", "Stragglers", "Drift", "Slower ops")
