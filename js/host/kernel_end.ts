@@ -11,7 +11,7 @@ interface Signal<T> {
   connect(slot: (sender: unknown, argument: T) => void): void;
 }
 
-/** The part of the widget managers of JupyterLab and Notebook 7 that is used here; others do not have it. */
+/** The part of the widget managers of JupyterLab and Notebook 7 that is used here; other hosts may lack it. */
 interface Manager {
   kernel?: { statusChanged: Signal<string>; disposed: Signal<void> } | null;
 }
@@ -39,7 +39,7 @@ export function followKernel(model: AnyModel): void {
     end = new AbortController();
     widgets.set(id, end);
     // Widget managers report restarts only.
-    const { kernel } = model.widget_manager as Manager;
+    const kernel = (model.widget_manager as Manager | undefined)?.kernel;
     kernel?.statusChanged.connect((_, status) => ENDED.includes(status) && ended());
     kernel?.disposed.connect(ended);
   }

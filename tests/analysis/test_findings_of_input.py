@@ -100,7 +100,7 @@ def test_parallel_calls_are_advised_where_python_does_not_run(op: str) -> None:
     assert found["figures"]["slowest_stage"]["op"] == op
     assert ("replace Python" in found["advice"]) == is_python
     assert ("num_parallel_calls=8" in found["advice"]) != is_python
-    assert ("With 8 at once" in found["how"]) != is_python
+    assert ("With 8 at a time" in found["how"]) != is_python
 
 
 def test_a_pipeline_stage_without_an_op_is_named_by_its_name() -> None:

@@ -24,9 +24,9 @@ def _row(op: str, start: float, end: float, step: int, **more: Any) -> dict[str,
     return {"kind": "host", "lane": "python", "name": op, "op": op, "step": step} | times | more
 
 
-def _sampled(times: Sequence[tuple[float, int]]) -> pd.DataFrame:
+def _sampled(times: Sequence[tuple[float, int]], subject: str = PYTHON_SAMPLES) -> pd.DataFrame:
     rows = [{"time_ns": round(time * MS), "file": "/home/me/train.py", "line": line} for time, line in times]
-    return table_of(PYTHON_SAMPLES, rows)
+    return table_of(subject, rows)
 
 
 def _loop(pauses: list[float], lines: tuple[int, ...] = (7,), *, work: float = 10) -> Trace:
@@ -125,7 +125,8 @@ def test_a_line_of_a_function_takes_its_part_of_the_call() -> None:
         main += [(at + moment, 3) for moment in (2, 4, 6, 8)]
         called += [(at + moment, line) for moment, line in ((2, 21), (4, 21), (6, 21), (8, 22))]
     trace = built(rows)
-    trace.metadata[PYTHON_SAMPLES], trace.metadata[THREAD_SAMPLES] = _sampled(main), _sampled(called)
+    trace.metadata[PYTHON_SAMPLES] = _sampled(main)
+    trace.metadata[THREAD_SAMPLES] = _sampled(called, THREAD_SAMPLES)
     found = trace.what_if(lines={"train.py:21": 0})
     assert found.times["predicted_ns"].tolist() == pytest.approx([4 * MS] * STEPS, rel=0.25)
     both = trace.what_if(lines={"train.py:21": 0, "train.py:22": 0})

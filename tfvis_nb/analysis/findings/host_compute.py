@@ -272,7 +272,8 @@ def _summarise(figures: Figures) -> str:
 
 def _without(figures: Figures) -> dict[str, Any]:
     if figures["kind"] == "python":
-        return {"lines": {figures["line"]: 0}} if figures["line"] else {}
+        python = figures["python"]
+        return {"lines": {python["line"]: 0}} if python else {}
     return {figures["subject"]: {figures["name"]: 0}} if figures["kind"] in _REPLACEABLE else {}
 
 

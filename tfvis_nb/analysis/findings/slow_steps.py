@@ -39,7 +39,7 @@ MAX_FRACTION = Threshold(
     0.2,
     "fraction of the steps that may be slow: if more are, the median is not typical. Steps differ in length"
     " if more than this fraction take 1.5 times as long as each of another such fraction. Of fewer than"
-    " MIN_UNEVEN steps, almost half may be slow",
+    " MIN_UNEVEN steps, almost half may be slow if the median is less than 1.5 times the shortest",
 )
 MIN_STEPS = Threshold(5, "fewer steps are not compared with their median")
 MIN_UNEVEN = Threshold(10, "fewer steps may differ in length by chance")
@@ -106,7 +106,7 @@ def _chosen(
     slow = table[chosen]
     excess = int(slow["excess_ns"].clip(lower=0).sum())
     share = excess / max(int(table["duration_ns"].sum()), 1)
-    most = _most(len(table)) if most is None else most
+    most = _most(table) if most is None else most
     if not 0 < len(slow) <= most * len(table) or share < SHARE.value:
         return None
     longest = slow.iloc[int(slow["duration_ns"].to_numpy().argmax())]
@@ -127,9 +127,14 @@ def _chosen(
     return slow, longest, figures
 
 
-def _most(steps: int) -> float:
-    """Return the fraction of the steps that may be slow: of few ones, almost half."""
-    return MAX_FRACTION.value if steps >= MIN_UNEVEN.value else (steps - 1) / (2 * steps)
+def _most(table: pd.DataFrame) -> float:
+    """Return the fraction of the steps that may be slow: of few ones, almost half if the others are equal.
+
+    If some are as much shorter than the median as slow ones are longer, their lengths differ by chance.
+    """
+    steps, shortest = len(table), int(table["duration_ns"].min())
+    are_equal = table["duration_ns"].median() < SLOW_STEP_RATIO * shortest
+    return (steps - 1) / (2 * steps) if steps < MIN_UNEVEN.value and are_equal else MAX_FRACTION.value
 
 
 def _more_work(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | None:
@@ -394,6 +399,7 @@ def _measure(trace: Trace) -> Measurement:
         "steps": len(table),
         "slow_first_step": bool(table["slow"].iloc[0] and not slow[0]),
         "reported": bool(_find(trace)),
+        "most": _most(table),
         "explained": int((slow & _is_explained(trace, table)).sum()),
     }
     return Measurement(share, SHARE.value, figures)
@@ -408,8 +414,9 @@ def _summarise(figures: Figures) -> str:
     unreported = figures["share"] >= figures["threshold"] and not figures["reported"]
     if unreported and 2 * figures["explained"] > slow:
         sentence += not_reported("other findings have this time")
-    elif unreported and slow > _most(steps) * steps:
-        sentence += not_reported(f"more than {limit(round(_most(steps), 2))} of the steps are slow")
+    elif unreported and slow > figures["most"] * steps:
+        most = limit(round(figures["most"], 2))
+        sentence += not_reported(f"more than {most} of the steps are slow")
     else:
         sentence += beyond(figures)
     first = " The first step (one-time setup) is excluded."

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.critical_path.critical_path import critical_path
 from tfvis_nb.analysis.dataflow.edges import edges as edges_of
@@ -249,6 +250,7 @@ def step_times(
     return table, float(off / max(durations["recorded"].sum(), 1)), float(longer.clip(lower=0).max())
 
 
+@validate_input
 @per_trace
 def loop_steps(trace: Trace) -> np.ndarray:
     """Return the steps of the loop: of the kind with the most time, or those of training around others."""

@@ -84,6 +84,7 @@ def pauses_of(steps: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
     return end[start > end], start[start > end]
 
 
+@validate_input
 def is_one_recording(trace: Trace) -> bool:
     """Return whether the recording went on between steps; runs in files of their own can lie far apart."""
     if len(trace.metadata.get(PYTHON_SAMPLES, ())):

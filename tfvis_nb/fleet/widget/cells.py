@@ -126,7 +126,6 @@ class Cells:
         for number, steps in enumerate(self.grid.alike(), 1):
             group[steps] = number
         header = {
-            "version": 1,
             "title": title,
             "tasks": self.tasks,
             "runs": [printable(name, LONGEST_NAME) for name in self.runs],
@@ -143,7 +142,7 @@ class Cells:
         """Return the values of one metric, task by task; ValueError if there is no such metric."""
         if metric not in [one.name for one in self.metrics]:
             raise ValueError(Text("no_fleet_metric", metric=metric, hint=".", known=_names(self.metrics)))
-        return pack({"version": 1}, {"values": WireColumn(self.grid.values(metric).ravel())})
+        return pack({}, {"values": WireColumn(self.grid.values(metric).ravel())})
 
 
 def label(metric: str) -> str:
