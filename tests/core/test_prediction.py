@@ -90,7 +90,7 @@ def test_parts_and_pictures_keep_it(predicted: Any) -> None:
     found = moved(part)
     assert found is not None
     assert header["predicted"] == prediction_sentence(part)
-    rows = wire_rows(columns["lane"])
+    rows = wire_rows(columns["slot"])
     changed = abs(part.events["duration_ns"].to_numpy() - found.duration_ns) > 1
     assert [columns["changed"][row] for row in rows] == changed.astype(int).tolist()
     outline, _ = read_container(

@@ -202,7 +202,7 @@ def test_a_dashboard_tells_its_findings_where_nothing_runs(data: Path) -> None:
 def test_findings_of_hostile_names_stay_texts() -> None:
     trace = hostile_trace()
     words = {name: list(HOSTILE) for name in ("title", "text", "advice")}
-    words |= {"level": ["problem"] * len(HOSTILE), "kind": ["input"] * len(HOSTILE)}
+    words |= {"level": ["problem"] * len(HOSTILE), "kind": ["retracing"] * len(HOSTILE)}
     figures = {"share": [0.5] * len(HOSTILE), "figures": [{}] * len(HOSTILE)}
     trace.findings = FindingsTable({**words, **figures})
     text = overview_html(trace)
