@@ -145,7 +145,7 @@ def overview(trace: Trace) -> Overview:
     ...            "op": ["IteratorGetNext", "MatMul"], "device": ["/device:CPU:0"] * 2}
     >>> result = overview(Trace(events.build(columns)))
     >>> result["headline"]
-    'The step takes 10.0 ms; 60.0 % of it is input.'
+    'Waiting for input takes 60.0 % of step time; the step takes 10.0 ms.'
     >>> result["steps"]["median_ns"], result["step_time"]["tasks"][0]["parts"]
     (10000000, {'input_ns': 6000000, 'host_compute_ns': 4000000})
     """
