@@ -34,7 +34,10 @@ class Watched:
 
     def _raised(self, error: Error) -> None:
         # JupyterLab 4.6 takes its splash screen away twice where two things have shown it.
-        if not ("removeChild" in error.message and "/jlab_core." in str(error.stack)):
+        is_splash = "removeChild" in error.message and "/jlab_core." in str(error.stack)
+        # It asks kernels for a subshell when a widget opens, and fails if the page leaves before the answer.
+        is_left = "Canceled future for create_subshell_request" in error.message
+        if not (is_splash or is_left):
             self.errors.append(str(error.stack or error))
 
     def _dialog(self, dialog: Dialog) -> None:
