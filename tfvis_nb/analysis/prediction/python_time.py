@@ -43,7 +43,8 @@ def of_sampled_lines(trace: Trace, is_line: Callable[[str], bool]) -> PythonTime
     for task in task_samples(trace):
         for samples, events in ((task.called, task.calls), (task.inside, task.thread)):
             rows = trace.events.iloc[events]
-            names = pd.MultiIndex.from_frame(rows[["op", "name"]].astype(str)).factorize()[0]
+            labels = rows[["op", "name"]].astype(str)
+            names = labels.groupby(["op", "name"], sort=False).ngroup().to_numpy(np.int64)
             place = np.searchsorted(events, samples["event"].to_numpy(np.int64))
             own[events] = np.maximum(own[events], _shares(samples, is_line, place, names))
         start, end, names = _gaps(trace, task)
