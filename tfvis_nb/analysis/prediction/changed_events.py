@@ -130,7 +130,7 @@ def names_of(trace: Trace, subject: str) -> Iterable[str]:
             stacks = np.unique(event_stacks(trace))
             lines = [] if trace.stacks is None else trace.stacks.own_lines()[stacks[stacks >= 0]].tolist()
             sampled = all_sampled_time(trace).lines
-            lines += (sampled["file"] + ":" + sampled["line"].astype(str)).tolist()
+            lines += [f"{file}:{line}" for file, line in zip(sampled["file"], sampled["line"], strict=True)]
             names = [re.sub(r".*/", "", line) for line in lines]
         case _:
             names = [ACTIVITIES[number] for number in distinct_numbers(path_activities(trace)) if number]
