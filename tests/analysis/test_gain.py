@@ -78,14 +78,19 @@ def test_large_traces_have_no_gains() -> None:
     assert math.isnan(large["gain"].iloc[0])
 
 
-def _calls(steps: int, *, linked: bool = True) -> Trace:
-    """Make steps in which a call waits for an op on another thread, which takes 80 to 84 % of a step."""
+def _calls(steps: int, *, linked: bool = True, rest: int = 2 * 10**6, generator: bool = False) -> Trace:
+    """Make steps in which a call waits for an op on another thread, which takes 80 to 84 % of a step.
+
+    After it the call itself works for ``rest`` ns. A generator can prepare an element meanwhile, outside of
+    the steps.
+    """
     rows: list[dict[str, Any]] = []
     for step in range(steps):
-        at, work = step * 10**7, 8 * 10**6 + 10**5 * (step % 5)
+        work = 8 * 10**6 + 10**5 * (step % 5)
+        at = step * (8 * 10**6 + rest)
         link = {"produced": step} if linked else {}
         for name, lane, start, end, more in (
-            ("FunctionRun", "python", 0, work + 2 * 10**6, link),
+            ("FunctionRun", "python", 0, work + rest, link),
             (
                 "ExecutorState::Process",
                 "tf_Compute/1",
@@ -97,7 +102,15 @@ def _calls(steps: int, *, linked: bool = True) -> Trace:
         ):
             row = {"kind": "host", "lane": lane, "name": name, "op": name, "step": step}
             rows.append(row | {"start_ns": at + start, "duration_ns": end - start} | more)
+        if generator:
+            row = {"kind": "op", "lane": "tf_data/1", "name": "next", "step": events.NO_STEP}
+            rows.append(row | {"start_ns": at + 10**5, "duration_ns": work + rest - 10**6})
     return built(rows)
+
+
+def test_an_element_prepared_during_a_call_is_not_awaited_by_it() -> None:
+    trace = _calls(6, rest=30 * 10**6, generator=True)
+    assert gain(trace, {"ops": {"PyFunc": 0}}, range(6)).reason is None
 
 
 def test_a_range_comes_from_the_steps_of_the_trace() -> None:

@@ -42,8 +42,9 @@ def _not_trusted(trace: Trace) -> Text | None:
     """Return why replays of a trace cannot be trusted, from two checks on what was recorded; else None.
 
     A replay without a change must give the recorded steps. And the call in which steps wait longest, of
-    median duration, must get shorter without all work of other threads and devices during it, by at least
-    half of the time that this work covers. Else the trace does not record what the call waits for.
+    median duration, must get shorter without all work of its step on other threads and devices during it, by
+    at least half of the time that this work covers. Else the trace does not record what the call waits for.
+    A generator that prepares a later element during the call is outside of the step.
     """
     _, drift, _ = step_times(trace, unchanged(trace))
     if drift > MOST_DRIFT:
@@ -59,7 +60,7 @@ def _not_trusted(trace: Trace) -> Text | None:
     call = int(of_op.index[(len(of_op) - 1) // 2])
     start, end = times.start[call], times.end[call]
     during = times.counts & (times.task == times.task[call]) & (times.lane != times.lane[call])
-    during &= (times.start >= start) & (times.start < end)
+    during &= (times.step == times.step[call]) & (times.start >= start) & (times.start < end)
     rows = np.flatnonzero(during)
     spans = union(np.zeros(len(rows), np.int64), times.start[rows], np.minimum(times.end[rows], end))
     covered = int(lengths(spans, 1, 2)[0, 1])
