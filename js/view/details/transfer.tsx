@@ -35,7 +35,7 @@ function WaitSplit({ store, id }: Pick<EventProps, "store" | "id">) {
         {hatched(waited - before)}
       </div>
       <div class="split-key">
-        <span>waiting {formatDuration(before)}</span>
+        {before > 0 && <span>waiting {formatDuration(before)}</span>}
         <span>
           moving {store.details?.moved(id) ? "about " : ""}
           {formatDuration(duration - waited)}
