@@ -295,7 +295,9 @@ def test_without_tracing_a_run_keeps_its_work() -> None:
 
 def test_no_time_is_reported_twice() -> None:
     trace = again("", "shape", "shape", "shape")
-    assert trace.findings.set_index("id")["share"]["retracing"] == pytest.approx(120 / 400)
+    retracing = trace.findings.set_index("id").loc["retracing"]
+    assert retracing["share"] == pytest.approx(120 / 400)
+    assert f"{retracing['figures']['name']} takes 30.0 % of step time" in trace.overview["headline"]
     row = measurements(trace).set_index("kind").loc["compiling"]
     assert row["share"] == pytest.approx(40 / 400)
 

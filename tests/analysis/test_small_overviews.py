@@ -43,7 +43,7 @@ def test_a_slow_first_step_is_told_apart() -> None:
     assert trace.overview["steps"]["median_ns"] == 100
     assert "first_step" not in set(trace.findings["id"])
     assert "9.00 times the median of the others" in str(trace.overview)
-    assert trace.overview["headline"].startswith("The median step takes 100 ns")
+    assert trace.overview["headline"].endswith("the median step takes 100 ns.")
     assert _steps([140, 100, 100, 100]).overview["first_step"] is None
     assert _steps([900, 100]).overview["first_step"] is None
     assert _steps([900, 100, 100, 100], first="kernel").overview["first_step"] is None
@@ -51,7 +51,7 @@ def test_a_slow_first_step_is_told_apart() -> None:
 
 def test_headline_and_step_time_have_one_median() -> None:
     overview = _steps([900, 100, 120]).overview
-    assert overview["headline"].startswith("The median step takes 100 ns")
+    assert overview["headline"].endswith("the median step takes 100 ns.")
     assert overview_lines(overview)[0].value == "100 ns median after the first step, 3 steps"
     assert overview["steps"]["median_ns"] == 100
     assert overview["steps"]["interval_ns"] == 100
@@ -159,7 +159,7 @@ def test_training_and_evaluation_have_medians_of_their_own() -> None:
         ("train", 7, 10),
     ]
     assert overview["steps"]["median_ns"] == 40
-    assert overview["headline"].startswith("The median test step takes 40 ns")
+    assert overview["headline"].endswith("the median test step takes 40 ns.")
     lines = {line.term: line.value for line in overview_lines(overview)}
     assert lines["Other steps"] == "10 ns median, 7 train steps"
     slow = trace.findings.query("kind == 'slow steps'")

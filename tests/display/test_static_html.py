@@ -203,8 +203,8 @@ def test_findings_of_hostile_names_stay_texts() -> None:
     trace = hostile_trace()
     words = {name: list(HOSTILE) for name in ("title", "text", "advice")}
     words |= {"level": ["problem"] * len(HOSTILE), "kind": ["retracing"] * len(HOSTILE)}
-    figures = {"share": [0.5] * len(HOSTILE), "figures": [{}] * len(HOSTILE)}
-    trace.findings = FindingsTable({**words, **figures})
+    figures = [{"share": 0.5, "functions": 1, "name": name} for name in HOSTILE]
+    trace.findings = FindingsTable({**words, "share": [0.5] * len(HOSTILE), "figures": figures})
     text = overview_html(trace)
     assert {tag for tag, _ in elements(text)} <= KEPT
     assert not re.search(r"[\x00-\x08\x0b-\x1f\u202e\u2028]", text)

@@ -223,6 +223,11 @@ def _summarise(figures: Figures) -> str:
     )
 
 
+def _headline(figures: Figures) -> str:
+    of = f" of {figures['name']}" if figures["functions"] == 1 else ""
+    return f"Retracing{of} takes {step_time(figures)}"
+
+
 RULE = Rule(
     "retracing",
     {"SHARE": SHARE, "RETRACES": RETRACES},
@@ -232,4 +237,5 @@ RULE = Rule(
     _summarise,
     "Retracing of functions is",
     remedy=Remedy("Without tracing again", lambda _: {"activities": {"compile": 0}}),
+    headline=_headline,
 )

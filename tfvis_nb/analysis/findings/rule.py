@@ -118,7 +118,7 @@ class Rule(NamedTuple):
     remedy: Remedy | None = None
     """The change that removes it, if a replay can predict the savings."""
     headline: Callable[[Figures], str] | None = None
-    """A sentence for the headline of a trace whose first finding is this one, if it is a problem."""
+    """A sentence for the headline of a trace whose first finding is this one."""
 
     def of(self, trace: Trace) -> Trace:
         """Return the part of a trace that it covers."""

@@ -8,6 +8,7 @@ import pandas as pd
 from tfvis_nb.analysis.findings.autotuning import RULE as TUNING
 from tfvis_nb.analysis.findings.finding import PROBLEM
 from tfvis_nb.analysis.findings.findings import findings
+from tfvis_nb.analysis.findings.host_compute import RULE as HOST_COMPUTE
 from tfvis_nb.analysis.findings.idle_causes import is_doubtful, while_idle
 from tfvis_nb.analysis.findings.out_of_memory import RULE as OUT_OF_MEMORY
 from tfvis_nb.analysis.findings.out_of_memory import ended
@@ -24,7 +25,7 @@ from tfvis_nb.core.undivided import is_undivided, whole_figures
 from tfvis_nb.texts import Text
 
 _MUCH = 0.5
-"""The share of step time from which tuning leads the headline."""
+"""The share of step time from which tuning, or an op, layer or line of the host, leads the headline."""
 _WELL_USED = 0.5
 """The busy share of step time above which waits are not worth a headline."""
 _MOSTLY_PAUSES = 0.5
@@ -46,11 +47,12 @@ def _of_steps(trace: Trace, facts: Mapping[str, Any]) -> Text:
     others = other_steps(trace)
     tuning = TUNING.measure(others).share
     table = device_idle(others)
-    problem = _first_problem(trace)
+    is_host = bool(why_not(table))
+    problem = _first_finding(trace, of_host=is_host)
     if tuning >= _MUCH:
         words = whole_figures(is_undivided(trace))
         problem = Text("headline_tuning", share=format_percent(tuning), **words)
-    if why_not(table):
+    if is_host:
         return _without_devices(facts, problem)
     outside, loop = facts["outside"], [device["loop_busy_share"] for device in facts["devices"]]
     if outside and outside["loop_share"] >= _MOSTLY_PAUSES and None not in loop:
@@ -61,12 +63,19 @@ def _of_steps(trace: Trace, facts: Mapping[str, Any]) -> Text:
     return _of_devices(others, table, problem)
 
 
-def _first_problem(trace: Trace) -> str:
-    """Return the clause of the first finding, if it is a problem and has one."""
+def _first_finding(trace: Trace, *, of_host: bool) -> str:
+    """Return the clause of the first finding, if it is a problem and has one.
+
+    Without devices, the op, layer or line that takes most of the steps has one even if it is no problem: the
+    share of host compute would only repeat that the steps run on the host.
+    """
     others = findings(trace)[findings(trace)["kind"] != OUT_OF_MEMORY.kind]
-    if not len(others) or others["level"].iloc[0] != PROBLEM:
+    if not len(others):
         return ""
     first = others.iloc[0]
+    is_most = of_host and first["kind"] == HOST_COMPUTE.kind and first["share"] >= _MUCH
+    if first["level"] != PROBLEM and not is_most:
+        return ""
     words = next(rule.headline for rule in RULES.values() if rule.kind == first["kind"])
     return "" if words is None else words(first["figures"])
 
