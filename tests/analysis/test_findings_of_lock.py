@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis import source_lines
 from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.core.metadata import PROFILES, PYTHON_SAMPLES, THREAD_SAMPLES, table_of
 
@@ -24,8 +25,9 @@ def loop(
     input_ms: float = 0,
     samples: tuple[dict[str, Any], ...] = (),
     calls: tuple[str, ...] = ("EagerPyFunc",),
+    is_function: bool = False,
 ) -> Trace:
-    """Return steps of 10 ms of work, each with waits in calls of TensorFlow.
+    """Return steps of 10 ms of work, each with waits in calls of TensorFlow, or of a tf.function.
 
     Between them are a call that waits, Python of the loop, and a wait for input. The pipeline calls Python
     all the time, and its threads are sampled once in each wait.
@@ -34,8 +36,10 @@ def loop(
     times, at = [], 0.0
     for step in range(STEPS):
         length = 10 + in_step_ms
+        if is_function:
+            rows.append(("train", "host", "python", at, length, step))
         rows += [
-            ("TFE_Py_Execute", "host", "python", at, length, step),
+            ("TFE_Py_Execute", "host", "python", at, 10 if is_function else length, step),
             ("FunctionRun", "host", "python", at + 0.01, 9.99, step),
             ("MatMul", "op", "tf_Compute/1", at + 0.02, 9.97, step),
         ]
@@ -57,6 +61,7 @@ def loop(
         "duration_ns": [int(ms * MS) for ms in took],
         "step": number,
         "device": ["/device:CPU:0"] * len(op),
+        "detail": ["tf_function_call=notTraced-nonXla" if name == "train" else "" for name in op],
     }
     sampled = [{"time_ns": int(time * MS), "file": "data.py", **one} for time in times for one in samples]
     main = [{"time_ns": int(time * MS), "file": "train.py", "line": 3, "function": "run"} for time in times]
@@ -119,6 +124,32 @@ def test_function_that_releases_the_lock_is_not_blamed() -> None:
     first = findings(trace).iloc[0]
     assert (first["id"], first["figures"]["lock"]) == ("between_steps", None)
     assert first["lost_ns"] == pytest.approx(9 * 5 * MS, rel=0.01)
+
+
+@pytest.mark.parametrize("is_function", [False, True])
+def test_lines_and_findings_agree_on_waits_for_the_lock(is_function: bool) -> None:
+    trace = loop(in_step_ms=8, between_ms=5, samples=(RUNS,), is_function=is_function)
+    assert findings(trace).iloc[0]["figures"]["lock"]["python"]["line"] == "data.py:7"
+    table = source_lines(trace)
+    assert table["file"][table["line"].notna()].tolist() == ["data.py"]
+    waiting = table.set_index("reason")["host_ns"]["waiting"]
+    assert waiting == pytest.approx(STEPS * (10 + 8 + 5) * MS, rel=0.01)
+    assert [line["file"] for line in trace.overview["top_lines"]] == ["data.py"]
+
+
+def test_line_of_the_loop_is_not_blamed_for_its_waits() -> None:
+    """Each pause has 6 ms of Python without a sample, and 5 ms for the lock and for input."""
+    trace = loop(in_step_ms=1, python_ms=6, between_ms=2, input_ms=3, samples=(RUNS,))
+    figures = found(trace, "between_steps")["figures"]
+    assert (figures["line"], figures["samples"]) == ("", 0)
+
+
+def test_end_of_an_iterator_is_no_time_of_a_line() -> None:
+    columns = {"op": ["TFE_Py_Execute", "TFE_DeleteTensorHandle"], "start_ns": [0, 10 * MS]}
+    columns |= {"duration_ns": [10 * MS, 200 * MS], "kind": ["host"] * 2, "lane": ["python"] * 2}
+    looks = [{"time_ns": ms * MS, "file": "train.py", "line": 3, "function": "run"} for ms in (60, 160)]
+    trace = Trace(events.build(columns), metadata={PYTHON_SAMPLES: table_of(PYTHON_SAMPLES, looks)})
+    assert trace.overview["top_lines"] == []
 
 
 def test_waits_without_other_python_are_not_for_the_lock() -> None:

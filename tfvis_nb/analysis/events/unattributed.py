@@ -13,7 +13,8 @@ REASONS = (WAITING, "compiling", "input pipeline", RUNTIME, "library", "no stack
 """Reasons why time of events belongs to no line; see `REASON_MEANING`."""
 
 REASON_MEANING = (
-    "waiting: calls that wait for a function, a session run, threads of tf.data or a device; "
+    "waiting: calls that wait for a function, a session run, threads of tf.data, a device or Python's "
+    "interpreter lock; "
     "compiling: tracing and compiling; "
     "input pipeline: calls of tf.data; runtime: Python, and other calls that are part of no op; "
     "library: all code on the stack is of installed packages; no stack: none was recorded"

@@ -37,8 +37,10 @@ from tfvis_nb.analysis.findings.rule import (
 )
 from tfvis_nb.analysis.findings.slow_steps import period_of
 from tfvis_nb.analysis.input.shuffle_fills import shuffle_fills
+from tfvis_nb.analysis.source.calling_thread import calling_thread
 from tfvis_nb.analysis.source.lock_waits import LOCK_ADVICE, lock_waits, other_thread
 from tfvis_nb.analysis.source.python_samples import (
+    SampledLine,
     collected_share,
     sampled_clause,
     sampled_figures,
@@ -55,7 +57,7 @@ from tfvis_nb.analysis.steps.outside_steps import (
 from tfvis_nb.analysis.steps.slow_steps import named_kinds
 from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.format import format_duration, format_percent
-from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.intervals import lengths, priority_union, union
 from tfvis_nb.core.metadata import PYTHON_SAMPLES
 from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
@@ -143,13 +145,13 @@ def _find(trace: Trace) -> list[Finding]:
 def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     """Return the finding of a loop whose pauses a program can shorten, or that waits for input in them."""
     start, end = pauses(trace)
-    sampled, between_ns, loop_ns = sampled_line(trace, start, end), outside.between_ns, outside.loop_ns
+    sampled, between_ns, loop_ns = _sampled(trace, start, end), outside.between_ns, outside.loop_ns
     calling = _calling_steps(trace, sampled.function if sampled else "")
     if len(calling):
         start, end = pauses_of(calling)
         between_ns = int((end - start).sum())
         loop_ns = int(calling["end_ns"].max() - calling["start_ns"].min())
-        sampled = sampled_line(trace, start, end)
+        sampled = _sampled(trace, start, end)
     length, loop_share = end - start, between_ns / max(loop_ns, 1)
     if loop_share < LOOP_SHARE.value or len(start) < MIN_PAUSES.value or not is_one_recording(trace):
         return None
@@ -196,6 +198,20 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
         is_problem = lost >= INPUT_SHARE.value * loop_ns
     level = PROBLEM if is_problem else MINOR if waits else OBSERVATION
     return Finding("between_steps", NOT_KNOWN, figures, NO_STEP, first, last, events, level, lost)
+
+
+def _sampled(trace: Trace, start: np.ndarray, end: np.ndarray) -> SampledLine | None:
+    """Return the line that runs most in pauses, apart from waits for input and for the lock."""
+    thread = calling_thread(trace, np.ones(len(trace.events), bool))
+    waiting = trace.events.iloc[thread[activity(trace)[thread] == NUMBER["input"]]]
+    begins = waiting["start_ns"].to_numpy(np.int64)
+    waits = [(begins, begins + waiting["duration_ns"].to_numpy(np.int64))]
+    waits += [(one.start, one.end) for one in lock_waits(trace).values()]
+    starts, ends = (np.concatenate(times) for times in zip((start, end), *waits, strict=True))
+    level = np.where(np.arange(len(starts)) < len(start), 1, 2)
+    parts = priority_union(np.zeros(len(starts), np.int64), starts, ends, level)
+    parts = parts.take(parts.level == 1)
+    return sampled_line(trace, parts.start, parts.end)
 
 
 def _lock(trace: Trace, start: np.ndarray, end: np.ndarray) -> dict[str, Any] | None:

@@ -22,9 +22,9 @@ from tfvis_nb.analysis.findings.rule import (
     step_time,
 )
 from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
+from tfvis_nb.analysis.source.calling_thread import PYTHON_CALL
 from tfvis_nb.analysis.source.lock_waits import LOCK_ADVICE, other_thread
 from tfvis_nb.analysis.source.python_samples import called_line, sampled_clause, sampled_figures
-from tfvis_nb.analysis.source.sampled_time import PYTHON_CALL
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import whole

@@ -28,9 +28,9 @@ from tfvis_nb.analysis.findings.rule import (
 from tfvis_nb.analysis.input.input_pipeline import input_pipeline
 from tfvis_nb.analysis.input.shuffle_fills import shuffle_fills
 from tfvis_nb.analysis.input.stage_names import stage_label
+from tfvis_nb.analysis.source.calling_thread import PYTHON_CALL
 from tfvis_nb.analysis.source.lock_waits import lock_times, lock_waits
 from tfvis_nb.analysis.source.python_samples import called_line, sampled_clause, sampled_figures
-from tfvis_nb.analysis.source.sampled_time import PYTHON_CALL
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.format import format_duration, format_number, format_percent

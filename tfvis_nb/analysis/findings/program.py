@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tfvis_nb.analysis.source.sampled_time import PYTHON_CALL
+from tfvis_nb.analysis.source.calling_thread import PYTHON_CALL
 from tfvis_nb.core.categories import beginning, is_kind
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP

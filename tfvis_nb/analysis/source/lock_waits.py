@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.activity import NUMBER, activity
+from tfvis_nb.analysis.events.traced_calls import function_calls, traced_calls
+from tfvis_nb.analysis.source.calling_thread import PYTHON_CALL, calling_thread, innermost
 from tfvis_nb.analysis.source.python_samples import SampledLine, are_called, most_sampled
-from tfvis_nb.analysis.source.sampled_time import PYTHON_CALL, calling_thread, innermost
 from tfvis_nb.core.categories import beginning
 from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.intervals import union
@@ -23,6 +24,9 @@ from tfvis_nb.core.trace import Trace
 
 LEAST_NS = 100_000
 """The shortest wait: a call's own time is up to this long if it gets the lock back at once."""
+LEAST_IN_FUNCTION_NS = 5_000_000
+"""The same of calls of a tf.function, which run Python: Python's switch interval, because a thread that waits
+for the lock asks for it only then."""
 
 LOCK_ADVICE = (
     "Run the other thread's work in a process of its own, or in calls that release the lock, such as NumPy on"
@@ -52,6 +56,11 @@ class LockWaits(NamedTuple):
         covered: np.ndarray = overlap(waits, np.zeros(len(start), np.int64), start, end)
         return covered
 
+    def at(self, time: np.ndarray) -> np.ndarray:
+        """Return a mask of the times at which the task waits."""
+        mask: np.ndarray = time < np.append(self.end, 0)[np.searchsorted(self.start, time, "right") - 1]
+        return mask
+
 
 @per_trace
 def lock_waits(trace: Trace) -> dict[str, LockWaits]:
@@ -63,6 +72,15 @@ def lock_waits(trace: Trace) -> dict[str, LockWaits]:
         if found is not None:
             waits[str(task)] = found
     return waits
+
+
+@per_trace
+def waiting_ns(trace: Trace) -> np.ndarray:
+    """Return the part of each event's self time that is a wait for the lock, in ns."""
+    waited = np.zeros(len(trace.events), np.int64)
+    for waits in lock_waits(trace).values():
+        np.add.at(waited, waits.event, waits.end - waits.start)
+    return waited
 
 
 def lock_times(trace: Trace, table: pd.DataFrame, *, of_input: bool) -> np.ndarray:
@@ -99,7 +117,10 @@ def _of_task(trace: Trace, task: str, here: np.ndarray) -> LockWaits | None:
     start, duration = (trace.events[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns"))
     end = start + duration
     event, began, ended = _own_stretches(trace, thread, start, end)
-    is_wait = beginning(trace.events["op"], _CALL)[event] & (ended - began > LEAST_NS)
+    is_function = function_calls(trace)
+    is_function[traced_calls(trace).call] = False
+    least = np.where(is_function[event], LEAST_IN_FUNCTION_NS, LEAST_NS)
+    is_wait = (is_function | beginning(trace.events["op"], _CALL))[event] & (ended - began > least)
     event, began, ended = event[is_wait], began[is_wait], ended[is_wait]
     sampled_from, sampled_until = _around_samples(trace, task, samples)
     held_from, held_until = np.append(start[calls], sampled_from), np.append(end[calls], sampled_until)

@@ -10,8 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.events.nesting import parents, self_times_of
+from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.events.unattributed import RUNTIME, WAITING, reasons
+from tfvis_nb.analysis.source.calling_thread import PYTHON_CALL, calling_thread, innermost
+from tfvis_nb.analysis.source.lock_waits import lock_waits, waiting_ns
 from tfvis_nb.analysis.source.python_samples import are_called
 from tfvis_nb.core.categories import beginning
 from tfvis_nb.core.metadata import PYTHON_SAMPLES, THREAD_SAMPLES
@@ -20,11 +22,8 @@ from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
-PYTHON_CALL = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?$|(?:pure|io|debug)_callback")
-"""Ops that call Python."""
-_CALLING = re.compile(r"TFE_Py_")
-"""Calls of TensorFlow from Python, which are on the thread that is sampled."""
-_PIPELINE = re.compile(r"tf_data")
+_DELETING = re.compile(r"TFE_Delete")
+"""Calls whose own time is TensorFlow's: the end of an iterator waits for its threads."""
 _LINE = ["file", "line", "function"]
 _NONE = pd.DataFrame({name: [] for name in (*_LINE, "sampled_ns", "event")}).astype(
     {"line": "int64", "sampled_ns": "int64", "event": "int64", "file": "object", "function": "object"}
@@ -86,9 +85,12 @@ def task_samples(trace: Trace) -> list[TaskSamples]:
         main = main.assign(ns=weight, event=holder)
         why = reasons(trace, thread, event_stacks(trace)[thread])
         of_python, works = np.zeros((2, len(here) + 1), bool)
-        of_python[thread] = (why == RUNTIME) | beginning(trace.events["op"].iloc[thread], PYTHON_CALL)
-        works[thread] = why != WAITING
-        held, inside = (mask[np.where(holder < 0, -1, holder)] for mask in (of_python, works))
+        ops = trace.events["op"].iloc[thread]
+        works[thread] = (why != WAITING) & ~beginning(ops, _DELETING)
+        of_python[thread] = ((why == RUNTIME) & works[thread]) | beginning(ops, PYTHON_CALL)
+        waits = lock_waits(trace).get(task)
+        runs = np.ones(len(time), bool) if waits is None else ~waits.at(time)
+        held, inside = (mask[np.where(holder < 0, -1, holder)] & runs for mask in (of_python, works))
         free = (holder < 0) & (bool(len(thread)) | ~_in_steps(trace, time))
         found.append(
             TaskSamples(
@@ -145,33 +147,6 @@ def _weights(time: np.ndarray) -> np.ndarray:
     return weights
 
 
-def calling_thread(trace: Trace, here: np.ndarray) -> np.ndarray:
-    """Return the events of the thread that calls TensorFlow most, apart from threads of tf.data."""
-    lanes = trace.events[["task", "device", "lane"]].apply(lambda column: column.cat.codes)
-    lanes = lanes.groupby([*lanes]).ngroup().to_numpy()
-    calling = here & beginning(trace.events["op"], _CALLING) & ~beginning(trace.events["lane"], _PIPELINE)
-    if not calling.any():
-        return np.zeros(0, np.int64)
-    return np.flatnonzero(here & (lanes == np.bincount(lanes[calling]).argmax()))
-
-
-def innermost(trace: Trace, thread: np.ndarray, time: np.ndarray) -> np.ndarray:
-    """Return the innermost event of a thread around each time, or -1."""
-    if not len(thread):
-        return np.full(len(time), -1)
-    start = trace.events["start_ns"].to_numpy(np.int64)
-    end = np.append(start + trace.events["duration_ns"].to_numpy(np.int64), np.iinfo(np.int64).max)
-    among = np.zeros(len(start), bool)
-    among[thread] = True
-    parent = np.append(parents(trace.events, among), -1)
-    # Among nested rows with the same start, the last one is the innermost.
-    at = np.append(thread, -1)[np.searchsorted(start[thread], time, "right") - 1]
-    while (over := end[at] <= time).any():
-        at = np.where(over, parent[at], at)
-    innermost: np.ndarray = at
-    return innermost
-
-
 def _any_around(trace: Trace, calls: np.ndarray, time: np.ndarray) -> np.ndarray:
     """Return one of the calls, on any thread, that are under way at each time, or -1."""
     start = trace.events["start_ns"].to_numpy(np.int64)[calls]
@@ -198,7 +173,7 @@ def _given(
     If samples have half of that time they get all: the rest is of samples that came late.
     """
     lines = _sums(samples[chosen[samples["event"]]])
-    own = self_times_of(trace)[0][events]
+    own = self_times_of(trace)[0][events] - waiting_ns(trace)[events]
     whole, sampled = int(own.sum()), int(lines["sampled_ns"].sum())
     if not whole or not sampled:
         return lines[:0]

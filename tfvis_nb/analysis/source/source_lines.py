@@ -1,7 +1,7 @@
 """Time by line of the user's code, on devices, the host and the network."""
 
 from collections.abc import Collection
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -13,6 +13,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.events.unattributed import REASON_MEANING, WAITING, reasons, waiting_stages
+from tfvis_nb.analysis.source.lock_waits import waiting_ns
 from tfvis_nb.analysis.source.sampled_time import sampled_time
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind
@@ -125,10 +126,11 @@ def source_lines(trace: Trace, frames: Frames = "own", steps: Collection[int] | 
     sums = dict.fromkeys(_SUMS, "sum") | {"first": "min"}
     table = event_figures(trace, rows, sampled.taken).groupby(group, sort=False).agg(sums)
     table = pd.concat([table, labels], axis=1)
-    if len(sampled.lines):
+    waits = _waits_for_lock(trace, rows)
+    if len(sampled.lines) or len(waits):
         keys = [name for name in _COLUMNS if name not in (*_SUMS, "first", "device_share", "host_share")]
-        both = pd.concat([table, _of_samples(stacks, sampled.lines)])
-        table = both.groupby(keys, sort=False).agg(sums).reset_index()
+        more = [part for part in (_of_samples(stacks, sampled.lines), waits) if len(part)]
+        table = pd.concat([table, *more]).groupby(keys, sort=False).agg(sums).reset_index()
     # Calls that wait for ops on other threads cover the same time as these.
     works = table["reason"] != WAITING
     for side, counts in (("device", np.ones(len(table), bool)), ("host", works)):
@@ -178,6 +180,14 @@ def _phases(trace: Trace, rows: np.ndarray) -> np.ndarray:
     return of_rows
 
 
+def _waits_for_lock(trace: Trace, rows: np.ndarray) -> pd.DataFrame:
+    """Return a row of `source_lines` with the time in which events wait for the lock, if any does."""
+    waited = waiting_ns(trace)[rows]
+    row: dict[str, Any] = {name: 0 if dtype == "int64" else "" for name, dtype in _COLUMNS.items()}
+    row |= {"line": -1, "reason": WAITING, "host_ns": waited.sum(), "first": rows[waited.argmax()]}
+    return pd.DataFrame([row])[: int(waited.any())]
+
+
 def _of_samples(stacks: StackTable, lines: pd.DataFrame) -> pd.DataFrame:
     """Return sampled lines as rows of `source_lines`."""
     files, frames = stacks.files["name"].to_pylist(), stacks.frames.to_pylist()
@@ -191,10 +201,11 @@ def _of_samples(stacks: StackTable, lines: pd.DataFrame) -> pd.DataFrame:
 def event_figures(trace: Trace, rows: np.ndarray, taken: np.ndarray) -> pd.DataFrame:
     """Return the contribution of each event to its line: columns as in `FIGURES`, int64.
 
-    `taken` is the part of the self time of each event that belongs to sampled lines.
+    `taken` is the part of the self time of each event that belongs to sampled lines. Waits for Python's
+    interpreter lock belong to no line: the line that holds it has their time.
     """
     own, known = self_times_of(trace)
-    own = own - taken
+    own = own - taken - waiting_ns(trace)
     side, size = locations(trace.events)[rows], trace.events["bytes"].to_numpy(np.int64, na_value=0)[rows]
     time, copied = np.where(known, own, 0)[rows], is_kind(trace.events, "memcpy")[rows]
     return pd.DataFrame(
