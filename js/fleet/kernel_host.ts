@@ -32,12 +32,12 @@ export class KernelFleetHost implements FleetHost {
     const first = metric === grid.metrics[0].name;
     const bytes = first
       ? this.#bytes("_values")
-      : await requestKernel(this.model, "values", { metric }, this.signal, (_, [bytes]) => bytes);
+      : await requestKernel(this.model, { kind: "values", metric }, this.signal, (_, [bytes]) => bytes);
     return valuesIn(bytes, grid);
   }
 
   open({ task, column }: Cell): Promise<Opened> {
-    return requestKernel(this.model, "open", { task, column }, this.signal, ({ answer }) => ({
+    return requestKernel(this.model, { kind: "open", task, column }, this.signal, ({ answer }) => ({
       text: String(answer),
       isShown: true,
     }));

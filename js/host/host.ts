@@ -5,11 +5,10 @@
  */
 
 import type { Annotation } from "../model/annotations";
-import type { Clause } from "../model/search/query";
-import type { By } from "../model/search/range_statistics";
 import type { Selection } from "../model/types";
 import type { NamedView, SavedView, View } from "../model/view";
 import type { OwnTrack } from "../model/wire/own_tracks";
+import type { Question, TimelineMessage } from "./messages";
 
 /** Options that the user can set from Python or in the toolbar; both sides see changes. */
 export interface Options {
@@ -33,41 +32,10 @@ export interface Options {
   tracks: readonly OwnTrack[];
 }
 
-/** A file the host can make for the user. */
-export type ExportFormat = "html" | "json" | "csv";
+export type { Question };
 
-/** Questions that need the whole trace; times in nanoseconds from the origin. */
-export type Question =
-  /**
-   * Entries of a part of the run, of some lanes or of all, and which of them stand for events that match all
-   * `clauses`, unless these are null.
-   */
-  | {
-      kind: "window";
-      start: number;
-      end: number;
-      bucket: number;
-      lanes: number[] | null;
-      clauses: Clause[] | null;
-      step: number | null;
-    }
-  /**
-   * All about these events, by id; of a single one also about its producers and consumers, this many hops
-   * away, and
-   * about the `holders` of its buffers and what reads any of these.
-   */
-  | { kind: "events"; events: number[]; hops: number; holders: number[] }
-  /** The memory of each allocator, the values of counters, the user's code. */
-  | { kind: "memory" | "counters" | "code" }
-  | { kind: "search"; clauses: Clause[]; step: number | null }
-  | {
-      kind: "statistics";
-      start: number;
-      end: number;
-      lanes: number[] | null;
-      step: number | null;
-      by: By;
-    };
+/** A file the host can make for the user. */
+export type ExportFormat = Extract<TimelineMessage, { kind: "export" }>["format"];
 
 /** JSON, whose form depends on the question, and the bytes that go with it. */
 export interface Answer {

@@ -34,13 +34,15 @@ it.each([
   const { model, emit } = made(status);
   const { signal } = new AbortController();
   const part = partModel(model, "timeline");
-  const requests = [model, part].map((each) => requestKernel(each, "ask", {}, signal, () => true));
+  const requests = [model, part].map((each) => requestKernel(each, { kind: "watch" }, signal, () => true));
   emit("statusChanged", "busy");
   emit("statusChanged", "idle");
   expect(endOf(model).aborted).toBe(false);
   emit(event, argument);
   for (const request of requests) await expect(request).rejects.toThrow("the kernel has ended");
-  await expect(requestKernel(part, "ask", {}, signal, () => true)).rejects.toThrow("the kernel has ended");
+  await expect(requestKernel(part, { kind: "watch" }, signal, () => true)).rejects.toThrow(
+    "the kernel has ended",
+  );
 });
 
 it("hears of the end from managers that hide their kernel", () => {

@@ -137,8 +137,7 @@ export class KernelTimelineHost implements Host {
     this.#traits.send();
     const made = requestKernel(
       this.model,
-      "export",
-      { format },
+      { kind: "export", format },
       AbortSignal.any([signal, late]),
       ({ name }, [bytes]) => (bytes ? { name: name ?? `trace.${format}`, bytes } : undefined),
     );
@@ -156,7 +155,7 @@ export class KernelTimelineHost implements Host {
     signal: AbortSignal,
   ): Promise<Uint8Array> {
     const chunks: Uint8Array[] = [];
-    return requestKernel(this.model, "rest", { part }, signal, ({ of = 1 }, [bytes]) => {
+    return requestKernel(this.model, { kind: "rest", part }, signal, ({ of = 1 }, [bytes]) => {
       chunks.push(bytes);
       progress(chunks.length, of);
       return chunks.length < of ? undefined : concatBytes(chunks);
@@ -164,7 +163,7 @@ export class KernelTimelineHost implements Host {
   }
 
   ask(question: Question, signal: AbortSignal): Promise<Answer> {
-    return requestKernel(this.model, "ask", { question }, signal, ({ answer }, buffers) => ({
+    return requestKernel(this.model, { kind: "ask", question }, signal, ({ answer }, buffers) => ({
       answer,
       buffers,
     }));

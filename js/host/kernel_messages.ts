@@ -2,6 +2,7 @@
 
 import type { AnyModel } from "@anywidget/types";
 import { endOf } from "./kernel_end";
+import type { Message } from "./messages";
 
 export interface Reply {
   kind?: string;
@@ -22,8 +23,7 @@ export interface Reply {
  */
 export function requestKernel<T>(
   model: AnyModel,
-  kind: string,
-  content: Record<string, unknown>,
+  message: Message,
   signal: AbortSignal,
   receive: (reply: Reply, buffers: Uint8Array[]) => T | undefined,
 ): Promise<T> {
@@ -32,7 +32,7 @@ export function requestKernel<T>(
   const end = endOf(model);
   return new Promise((resolve, reject) => {
     const onReply = (reply: Reply, views: DataView[]) => {
-      if (reply.kind !== kind || reply.id !== id) return;
+      if (reply.kind !== message.kind || reply.id !== id) return;
       const buffers = (views ?? []).map(
         (view) => new Uint8Array(view.buffer, view.byteOffset, view.byteLength),
       );
@@ -53,12 +53,12 @@ export function requestKernel<T>(
     signal.addEventListener("abort", stop, { once: true });
     end.addEventListener("abort", fail);
     model.on("msg:custom", onReply);
-    send(model, { kind, id, ...content });
+    send(model, { id, ...message });
   });
 }
 
 /** Sends a message without waiting for an answer. */
-export function send(model: AnyModel, message: Record<string, unknown>): void {
+export function send(model: AnyModel, message: Message & { id?: string }): void {
   endOf(model).throwIfAborted();
   try {
     model.send(message);
@@ -70,7 +70,7 @@ export function send(model: AnyModel, message: Record<string, unknown>): void {
 
 /** The gzip'd code of BokehJS, for a page that does not have it. */
 export function requestBokeh(model: AnyModel, signal: AbortSignal): Promise<Uint8Array> {
-  return requestKernel(model, "bokeh", {}, signal, (_, buffers) => buffers).then(([code]) => {
+  return requestKernel(model, { kind: "bokeh" }, signal, (_, buffers) => buffers).then(([code]) => {
     if (!code) throw new Error("the kernel sent nothing");
     return code;
   });

@@ -94,12 +94,12 @@ describe("a file over a WebSocket", () => {
   ])("rejects every request once %s", async (_, error, end) => {
     const { socket, model } = await opened();
     const { signal } = new AbortController();
-    const asked = requestKernel(model.asModel, "ask", {}, signal, () => true);
+    const asked = requestKernel(model.asModel, { kind: "watch" }, signal, () => true);
     const details = new KernelTimelineHost(model.asModel).details(signal);
     end(socket);
     await expect(asked).rejects.toThrow(error);
     await expect(details).rejects.toThrow(error);
-    await expect(requestKernel(model.asModel, "export", {}, signal, () => true)).rejects.toThrow(error);
+    await expect(requestKernel(model.asModel, { kind: "save" }, signal, () => true)).rejects.toThrow(error);
     expect(endOf(model.asModel).reason.message).toBe(error);
   });
 

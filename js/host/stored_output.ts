@@ -57,7 +57,7 @@ async function keep(model: AnyModel, mark: string, signal: AbortSignal): Promise
   const isOld = ({ html }: Place) => !html.includes(mark);
   if (!places.some(isOld)) return true;
   try {
-    const text = await requestKernel(model, "stored", {}, signal, (_, [bytes]) =>
+    const text = await requestKernel(model, { kind: "stored" }, signal, (_, [bytes]) =>
       new TextDecoder().decode(bytes),
     );
     const data = { "text/plain": "", "text/html": text };

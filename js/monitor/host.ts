@@ -3,6 +3,7 @@
  * `tfvis-nb serve` (serve.ts). Times are epoch milliseconds of the machine that has the file, durations nanoseconds.
  */
 
+import type { Command, MonitorMessage } from "../host/messages";
 import type { Notes } from "../host/notes";
 
 /** Contents of the session's file at one time. */
@@ -104,20 +105,10 @@ export interface TraceRow {
   bytes: number;
 }
 
-/** Requests to a session; a signature of null stands for all, or for whichever runs next. */
-export type Command =
-  | { do: "trace_next" | "cancel_requests"; signature: number | null }
-  | RuleCommand
-  | { do: "delete"; traces: number[] }
-  | { do: "keep"; trace: number };
+/** Commands with a rule; a signature of null stands for all. */
+export type RuleCommand = Extract<Command, { do: `trace_${"every" | "all" | "slow"}` | "stop_tracing" }>;
 
-export type RuleCommand =
-  | { do: "trace_every"; n: number; signature: number | null }
-  | { do: "trace_all"; signature: number | null }
-  | { do: "trace_slow"; factor: number; signature: number | null }
-  | { do: "stop_tracing"; signature: number | null };
-
-export type DownloadFormat = "html" | "dashboard" | "json" | "parquet" | "pb" | "pickle";
+export type DownloadFormat = Extract<MonitorMessage, { kind: "download" }>["format"];
 
 export interface Opened {
   /** The gzip'd container of the drawn columns. */

@@ -3,8 +3,9 @@
 import type { AnyModel } from "@anywidget/types";
 import { endOf } from "../host/kernel_end";
 import { type Reply, requestKernel } from "../host/kernel_messages";
+import type { Command, MonitorMessage } from "../host/messages";
 import type { Notes } from "../host/notes";
-import type { Command, DownloadFormat, MonitorHost, MonitorState, NamedFile, Opened } from "./host";
+import type { DownloadFormat, MonitorHost, MonitorState, NamedFile, Opened } from "./host";
 
 /** How often the kernel hears that the monitor is open; without that it stops reading the file. */
 const SIGN_OF_LIFE_MS = 30_000;
@@ -46,21 +47,21 @@ export class KernelMonitorHost implements MonitorHost {
   }
 
   async command(command: Command): Promise<void> {
-    await this.ask("command", { command });
+    await this.ask({ kind: "command", command });
   }
 
   async open(trace: number): Promise<Opened> {
-    const { buffers } = await this.ask("open", { trace });
+    const { buffers } = await this.ask({ kind: "open", trace });
     return { drawn: buffers[0], details: async () => buffers[1] };
   }
 
   async notes(trace: number): Promise<Notes> {
-    const { reply } = await this.ask("notes", { trace });
+    const { reply } = await this.ask({ kind: "notes", trace });
     return reply as unknown as Notes;
   }
 
   async annotate(trace: number, { annotations, views }: Notes): Promise<void> {
-    await this.ask("annotate", { trace, annotations, views });
+    await this.ask({ kind: "annotate", trace, annotations, views });
   }
 
   opened(): number[] {
@@ -73,15 +74,15 @@ export class KernelMonitorHost implements MonitorHost {
   }
 
   download(trace: number, format: DownloadFormat): Promise<NamedFile> {
-    return this.#file("download", { trace, format }, `trace-${trace}.${format}`);
+    return this.#file({ kind: "download", trace, format }, `trace-${trace}.${format}`);
   }
 
   save(): Promise<NamedFile> {
-    return this.#file("save", {}, "session.tfvis");
+    return this.#file({ kind: "save" }, "session.tfvis");
   }
 
-  async #file(kind: string, content: Record<string, unknown>, name: string): Promise<NamedFile> {
-    const { reply, buffers } = await this.ask(kind, content);
+  async #file(message: MonitorMessage, name: string): Promise<NamedFile> {
+    const { reply, buffers } = await this.ask(message);
     return { name: reply.name ?? name, content: new Blob(buffers as BlobPart[]) };
   }
 
@@ -89,15 +90,12 @@ export class KernelMonitorHost implements MonitorHost {
   protected async signs(): Promise<void> {
     const end = endOf(this.model);
     while (!this.signal.aborted && !end.aborted) {
-      await this.ask("watch", {}).catch(() => {});
+      await this.ask({ kind: "watch" }).catch(() => {});
       await new Promise((resolve) => setTimeout(resolve, SIGN_OF_LIFE_MS));
     }
   }
 
-  protected ask(
-    kind: string,
-    content: Record<string, unknown>,
-  ): Promise<{ reply: Reply; buffers: Uint8Array[] }> {
-    return requestKernel(this.model, kind, content, this.signal, (reply, buffers) => ({ reply, buffers }));
+  protected ask(message: MonitorMessage): Promise<{ reply: Reply; buffers: Uint8Array[] }> {
+    return requestKernel(this.model, message, this.signal, (reply, buffers) => ({ reply, buffers }));
   }
 }

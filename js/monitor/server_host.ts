@@ -1,5 +1,6 @@
 /** The monitor's session, over the WebSocket of `tfvis-nb serve`. */
 
+import type { MonitorMessage } from "../host/messages";
 import { follow, ServerModel } from "../host/server_model";
 import type { NamedFile } from "./host";
 import { KernelMonitorHost } from "./kernel_host";
@@ -62,12 +63,12 @@ export class ServerMonitorHost extends KernelMonitorHost {
     return { name: this.state()?.name ?? "session.tfvis", content: await answer.blob() };
   }
 
-  protected override async ask(kind: string, content: Record<string, unknown>) {
-    if (kind === "watch") this.#signed = Date.now();
+  protected override async ask(message: MonitorMessage) {
+    if (message.kind === "watch") this.#signed = Date.now();
     try {
-      return await super.ask(kind, content);
+      return await super.ask(message);
     } finally {
-      if (kind === "watch") this.#signed = Number.POSITIVE_INFINITY;
+      if (message.kind === "watch") this.#signed = Number.POSITIVE_INFINITY;
     }
   }
 

@@ -1,12 +1,13 @@
 /** The state of one monitor: the session, the user's choices, pending requests. */
 
 import type { Options } from "../host/host";
+import type { Command } from "../host/messages";
 import { notesOf } from "../host/notes";
 import { withNotes } from "../host/own_page";
 import { save } from "../ui/download";
 import type { Order } from "../ui/sort";
 import { awaited, Rate } from "./changes";
-import type { Command, DownloadFormat, MonitorHost, MonitorState, SignatureRow, TraceRow } from "./host";
+import type { DownloadFormat, MonitorHost, MonitorState, SignatureRow, TraceRow } from "./host";
 import { nextRefusal } from "./recording";
 import { Clock } from "./relative_time";
 import { RunTimes } from "./run_times";

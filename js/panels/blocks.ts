@@ -91,13 +91,6 @@ export interface TimedPart {
   ns: number;
 }
 
-/** What changes: the name of one of a subject, and the factor of its time or another way. */
-export interface Change {
-  subject: string;
-  name: string;
-  how: number | string;
-}
-
 export interface PredictedTime {
   recorded_ns: number;
   predicted_ns: number;

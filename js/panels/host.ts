@@ -1,7 +1,8 @@
 /** The interface between the panels and whoever holds their contents: a kernel (kernel_host.ts) or an exported page. */
 
 import type { ChartHost } from "../charts/block";
-import type { Change, Outcome, Part, PartName } from "./blocks";
+import type { Change } from "../host/messages";
+import type { Outcome, Part, PartName } from "./blocks";
 
 export interface PanelsHost extends ChartHost {
   /** The parts of the tabs, in their order. */

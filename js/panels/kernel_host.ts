@@ -4,8 +4,9 @@ import type { AnyModel } from "@anywidget/types";
 import { ViewTraits } from "../host/anywidget";
 import { joinLink } from "../host/channel";
 import { endOf } from "../host/kernel_end";
-import { requestBokeh, requestKernel } from "../host/kernel_messages";
-import type { Change, Outcome, Part, PartName } from "./blocks";
+import { requestBokeh, requestKernel, send } from "../host/kernel_messages";
+import type { Change } from "../host/messages";
+import type { Outcome, Part, PartName } from "./blocks";
 import type { PanelsHost } from "./host";
 
 /** A timeline that cannot be shown sends no message. */
@@ -32,11 +33,11 @@ export class KernelTabsHost implements PanelsHost {
     const waiting = new AbortController();
     this.signal.addEventListener("abort", () => waiting.abort());
     const isLive = () => !endOf(this.model).aborted;
-    const next = () => this.#isMissing && isLive() && this.model.send({ kind: "start" });
+    const next = () => this.#isMissing && isLive() && send(this.model, { kind: "start" });
     const start = () => {
       waiting.abort();
       clearTimeout(timer);
-      if (isLive()) this.model.send({ kind: "start" });
+      if (isLive()) send(this.model, { kind: "start" });
       this.watch(() => this.#isNew() && setTimeout(next), this.signal);
     };
     // The first message of a timeline is its view.
@@ -121,10 +122,10 @@ export class KernelTabsHost implements PanelsHost {
   }
 
   readonly predict = (change: Change): Promise<Outcome> =>
-    requestKernel(this.model, "what_if", { change }, this.signal, ({ answer }) => answer as Outcome);
+    requestKernel(this.model, { kind: "what_if", change }, this.signal, ({ answer }) => answer as Outcome);
 
   readonly openPredicted = (change: Change): Promise<unknown> =>
-    requestKernel(this.model, "open", { change }, this.signal, () => true);
+    requestKernel(this.model, { kind: "open", change }, this.signal, () => true);
 
   bokeh(): Promise<Uint8Array> {
     return requestBokeh(this.model, this.signal);

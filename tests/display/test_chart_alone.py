@@ -91,7 +91,7 @@ def test_bokehjs_is_sent_when_asked_for(trace: tv.Trace, monkeypatch: pytest.Mon
     sent: list[Any] = []
     _, widget = shown(trace.charts.breakdown())
     monkeypatch.setattr(widget, "send", lambda content, buffers=None: sent.append((content, buffers)))
-    widget._answer(None, {"kind": "bokeh", "id": "7"}, [])
-    widget._answer(None, {"kind": "other"}, [])
-    widget._answer(None, "nothing", [])
+    widget._handle_custom_msg({"kind": "bokeh", "id": "7"}, [])
+    widget._handle_custom_msg({"kind": "other"}, [])
+    widget._handle_custom_msg("nothing", [])
     assert sent == [({"kind": "bokeh", "id": "7"}, [bokehjs.compressed_code()])]

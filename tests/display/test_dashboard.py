@@ -90,7 +90,7 @@ def test_showing_it_begins_to_compute_though_no_view_asks(
 
 def test_a_view_begins_to_compute_when_its_timeline_is_drawn(trace: tv.Trace) -> None:
     shown = tv.show_dashboard(trace)
-    shown.panels._answer(None, {"kind": "start"}, [])
+    shown.panels._handle_custom_msg({"kind": "start"}, [])
     assert shown.panels._worker is not None
     shown.close()
 
@@ -107,7 +107,7 @@ def test_showing_it_computes_other_tabs_on_request(trace: tv.Trace, monkeypatch:
     worker.join(0.2)
     assert worker.is_alive()
     assert list(shown.panels._made) == titles(trace)[:1]
-    shown.panels._answer(None, {"kind": "start"}, [])
+    shown.panels._handle_custom_msg({"kind": "start"}, [])
     worker.join(60)
     assert list(shown.panels._made) == titles(trace)
     shown.close()
@@ -125,7 +125,7 @@ def test_details_pushed_and_requested_are_computed_once(
 
     monkeypatch.setattr(delivery, "details", slowly)
     shown = tv.show_dashboard(trace)
-    asking = threading.Thread(target=shown.timeline._answer, args=(None, {"kind": "details"}, []))
+    asking = threading.Thread(target=shown.timeline._handle_custom_msg, args=({"kind": "details"}, []))
     asking.start()
     shown.timeline._send_details()
     asking.join()
@@ -159,7 +159,7 @@ def test_the_first_tab_comes_before_the_details(trace: tv.Trace, monkeypatch: py
 def test_details_wait_for_no_tab_that_nothing_computes(trace: tv.Trace) -> None:
     shown = tv.show_dashboard(trace)
     start = time.monotonic()
-    shown.timeline._answer(None, {"kind": "details"}, [])
+    shown.timeline._handle_custom_msg({"kind": "details"}, [])
     assert time.monotonic() - start < computed_tabs.FIRST_S
     assert shown.timeline.get_state()["_details"]
     shown.close()
@@ -199,7 +199,7 @@ def test_bokehjs_is_sent_when_asked_for(trace: tv.Trace, monkeypatch: pytest.Mon
     sent: list[tuple[Any, Any]] = []
     widget = tv.show_dashboard(trace).panels
     monkeypatch.setattr(widget, "send", lambda content, buffers=None: sent.append((content, buffers)))
-    widget._answer(None, {"kind": "bokeh", "id": "7"}, [])
+    widget._handle_custom_msg({"kind": "bokeh", "id": "7"}, [])
     ((said, (code,)),) = sent
     assert said == {"kind": "bokeh", "id": "7"}
     assert b"Bokeh" in gzip.decompress(code)

@@ -34,7 +34,7 @@ class Recording(TimelineWidget):
         self.sent.append((content, list(buffers or [])))
 
     def receive(self, content: Any) -> None:
-        self._answer(self, content, [])
+        self._handle_custom_msg(content, [])
 
 
 @pytest.fixture(scope="module")

@@ -31,8 +31,8 @@ def shown(trace: tv.Trace) -> Any:
 
 def asked(shown: Dashboard, kind: str, change: Any, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     sent: list[dict[str, Any]] = []
-    monkeypatch.setattr(shown.panels, "send", sent.append)
-    shown.panels._answer(None, {"kind": kind, "id": "7", "change": change}, [])
+    monkeypatch.setattr(shown.panels, "send", lambda content, **_: sent.append(content))
+    shown.panels._handle_custom_msg({"kind": kind, "id": "7", "change": change}, [])
     (message,) = sent
     assert (message["kind"], message["id"]) == (kind, "7")
     return message

@@ -28,7 +28,7 @@ class Asked(tv.MonitorWidget):
 
     def ask(self, kind: str, **content: Any) -> tuple[Any, list[bytes]]:
         message = {"kind": kind, "id": "1", **content}
-        thread = threading.Thread(target=lambda: self._answer(self, message, []))
+        thread = threading.Thread(target=lambda: self._handle_custom_msg(message, []))
         thread.start()
         thread.join()
         return self.answers[-1]

@@ -23,7 +23,7 @@ class Recorded(tv.MonitorWidget):
     def ask(self, kind: str, **content: Any) -> tuple[Any, list[bytes]]:
         """The widget's answer to a message."""
         before = len(self.sent)
-        self._answer(self, {"kind": kind, "id": "7", **content}, [])
+        self._handle_custom_msg({"kind": kind, "id": "7", **content}, [])
         (answer,) = self.sent[before:]
         assert (answer[0]["kind"], answer[0]["id"]) == (kind, "7")
         return answer

@@ -5,13 +5,9 @@ import gzip
 import importlib.metadata
 import importlib.util
 from pathlib import Path
-from typing import Any
 
-from tfvis_nb.display.refusals import answer_message
+from tfvis_nb.display.messages import Replies
 from tfvis_nb.texts import Text
-
-MESSAGE_KIND = "bokeh"
-"""The kind of message with which a page requests it from a widget."""
 
 _CODE = "server/static/js/bokeh.min.js"
 
@@ -32,10 +28,6 @@ def compressed_code() -> bytes:
     raise FileNotFoundError(Text("bokeh_incomplete", version=version(), file=_CODE))
 
 
-def answer(widget: Any, content: dict[str, Any]) -> None:
-    """Send a page the code that it requested from a widget, or the reason why there is none.
-
-    Views of one widget receive each other's answers, and recognise theirs by the ``id`` in `content`.
-    """
-    message = {"kind": MESSAGE_KIND, "id": content.get("id")}
-    answer_message(widget, content, lambda: widget.send(message, buffers=[compressed_code()]))
+def answer() -> Replies:
+    """Reply with the code to a page that lacks it."""
+    return [({}, [compressed_code()])]

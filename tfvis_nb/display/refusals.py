@@ -2,8 +2,6 @@
 
 import logging
 import sqlite3
-from collections.abc import Callable
-from typing import Any
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.texts import Text, text_of
@@ -40,20 +38,3 @@ def refusal_of(error: BaseException, request: str) -> Refusal:
         return Refusal(503, Text("file_unusable_now", reason=error))
     _log.error(Text("request_failed", request=request), exc_info=error)
     return Refusal(500, Text("failed_here", error=type(error).__name__))
-
-
-def answer_message(widget: Any, content: dict[str, Any], answer: Callable[[], object]) -> None:
-    """Answer a message of the front end; on failure, with the reason.
-
-    Views of one widget receive each other's answers, and recognise theirs by the ``id`` in `content`.
-    KeyboardInterrupt and SystemExit are raised again after the reason is sent.
-    """
-    try:
-        answer()
-    except BaseException as error:
-        # The user waits in the browser, which does not show the traceback in the log.
-        kind = content.get("kind")
-        sentence = refusal_of(error, f"the message {kind!r}").sentence
-        widget.send({"kind": kind, "id": content.get("id"), "error": sentence})
-        if isinstance(error, (KeyboardInterrupt, SystemExit)):
-            raise

@@ -18,6 +18,7 @@ from IPython import get_ipython
 from IPython.core.display_functions import publish_display_data
 
 from tfvis_nb.display.after_cell import after_cell
+from tfvis_nb.display.messages import Replies, message
 
 _publish: Any = publish_display_data  # which has no types
 _OUTPUT = Template(files(__package__).joinpath("stored_output.html").read_text(encoding="utf-8"))
@@ -102,9 +103,10 @@ class StoredWidget(anywidget.AnyWidget):
         else:
             self._unsaved = "rerun"
 
-    def _send_stored(self, content: Any) -> None:
-        """Send the current version to the front end."""
-        self.send({"kind": "stored", "id": content.get("id")}, buffers=[self._text.encode()])
+    @message()
+    def _on_stored(self) -> Replies:
+        """Send the current version of the stored part."""
+        return [({}, [self._text.encode()])]
 
     def _publish(self, text: str, *, update: bool = False) -> None:
         # A text-only front end shows the widget's own text.

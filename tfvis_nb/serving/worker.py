@@ -19,9 +19,6 @@ from typing import Any, BinaryIO
 from tfvis_nb.serving.frames import EVERY_VIEW, pack, read_frames, write_frame
 from tfvis_nb.texts import Text, text_of
 
-_LONG = ("open", "download", "save")
-"""Long requests of a monitor: they have a thread of their own, so that commands do not wait for a trace."""
-
 _CLOSING_S = 0.5
 """How long closing the widget may take, for example while it reads."""
 
@@ -92,7 +89,9 @@ def main() -> None:
         threading.Thread(target=_work, args=(long, handle), daemon=True).start()
         while True:
             view, message = given.get()
-            if request["view"] == "monitor" and _content(message).get("kind") in _LONG:
+            asked = _asked(widget, message)
+            # Long requests have a thread of their own, so that commands do not wait for a trace.
+            if asked is not None and asked.is_long:
                 long.put((view, message))
             else:
                 handle(view, message)
@@ -214,20 +213,22 @@ def _reason(error: BaseException, most_bytes: int) -> str:
     return refusal_of(error, "opening a file").sentence
 
 
-def _content(message: dict[str, Any]) -> dict[str, Any]:
-    content = message.get("content")
-    return content if isinstance(content, dict) else {}
+def _asked(widget: Any, message: dict[str, Any]) -> Any:
+    from tfvis_nb.display.messages import message_in
+
+    return message_in(type(widget), message.get("content"))
 
 
 def _handle(widget: Any, pipe: _Pipe, request: dict[str, Any], view: int, message: dict[str, Any]) -> None:
     with pipe.answering(view):
-        content = _content(message)
+        asked = _asked(widget, message)
         if message.get("method") == "open":
             _send_state(widget, pipe, view, request["view"])
         elif view == EVERY_VIEW and message.get("method") == "problem":  # of the server itself
             widget.session.problem = message["sentence"]
-        elif not request["writable"] and (kind := content.get("kind")) in ("command", "annotate"):
-            refused = {"kind": kind, "id": content.get("id"), "error": Text("file_view_read_only")}
+        elif not request["writable"] and asked is not None and asked.writes:
+            own = {name: message["content"].get(name) for name in ("kind", "id")}
+            refused = {**own, "error": Text("file_view_read_only")}
             pipe.send(view, {"method": "custom", "content": refused})
         else:
             _pass_on(widget, message)

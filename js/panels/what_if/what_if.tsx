@@ -1,12 +1,13 @@
 /** Chooses what takes longer or shorter, and shows the step that the kernel predicts for it. */
 
 import { useEffect, useMemo, useState } from "preact/hooks";
+import type { Change } from "../../host/messages";
 import { isolated } from "../../model/format/bidi";
 import { formatDuration, formatPercent, unbroken } from "../../model/format/units";
 import { meaningOf } from "../../model/glossary";
 import { activityColour, activityLabel } from "../../model/paint/palette";
 import { BlockHead } from "../../ui/block_head";
-import type { Change, Outcome, PredictedTime, TimedPart, WhatIfBlock } from "../blocks";
+import type { Outcome, PredictedTime, TimedPart, WhatIfBlock } from "../blocks";
 import type { PanelsHost } from "../host";
 import { Latest } from "./latest";
 

@@ -173,7 +173,7 @@ def test_an_answer_that_is_interrupted_is_answered(path: Path, monkeypatch: pyte
 @pytest.mark.parametrize("content", [None, "save", {}, {"kind": "other"}, {"kind": ["save"]}])
 def test_other_messages_are_not_answered(path: Path, content: Any) -> None:
     widget = Recorded(tv.SavedSession(path))
-    widget._answer(widget, content, [])
+    widget._handle_custom_msg(content, [])
     assert widget.sent == []
 
 

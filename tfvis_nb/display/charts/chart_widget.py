@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import uuid
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import anywidget
 import traitlets
 
 from tfvis_nb.display import bokehjs
 from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
-from tfvis_nb.display.comm_thread import answer_on_own_thread
+from tfvis_nb.display.messages import Replies, answer_messages, message
 
 if TYPE_CHECKING:
     from bokeh.plotting import figure
@@ -37,10 +37,8 @@ class ChartWidget(anywidget.AnyWidget):
         self.set_trait("title", title)
         item = json.dumps(json_item(chart), allow_nan=False)
         super().__init__(_item=item, _link=uuid.uuid4().hex, _bokeh=bokehjs.version())
-        answer_on_own_thread(self.comm)
-        self.on_msg(self._answer)
+        answer_messages(self)
 
-    def _answer(self, _: Any, content: Any, __: Any) -> None:
-        """Send BokehJS to a page that does not have it."""
-        if isinstance(content, dict) and content.get("kind") == bokehjs.MESSAGE_KIND:
-            bokehjs.answer(self, content)
+    @message()
+    def _on_bokeh(self) -> Replies:
+        return bokehjs.answer()

@@ -12,6 +12,7 @@ from tfvis_nb.display import bokehjs
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.comm_thread import may_send_from_threads
 from tfvis_nb.display.composed import PartOfWidget
+from tfvis_nb.display.messages import Replies, answer_messages, message
 from tfvis_nb.display.refusals import refusal_of
 
 HEIGHT = 440
@@ -64,7 +65,7 @@ class ComputedTabs(PartOfWidget):
         self.add_traits(**{trait: traitlets.Unicode("").tag(sync=True) for trait in self._trait_of.values()})
         first = [[names[0], names[0], self._trait_of[names[0]]]]
         super().__init__(height=height, _tabs=first, _link=link, _bokeh=bokehjs.version())
-        self.on_msg(self._answer)
+        answer_messages(self)
 
     def _start(self) -> None:
         """Start computing the tabs, unless already started; returns immediately.
@@ -197,10 +198,11 @@ class ComputedTabs(PartOfWidget):
             errors[title] = refusal_of(error, f"the tab {title}").sentence
         self._errors = errors
 
-    def _answer(self, _: Any, content: Any, __: Any) -> None:
-        """Answer a message of the front end, in JupyterLab on a separate thread."""
-        kind = content.get("kind") if isinstance(content, dict) else None
-        if kind == "start":
-            self._start()
-        elif kind == bokehjs.MESSAGE_KIND:
-            bokehjs.answer(self, content)
+    @message()
+    def _on_start(self) -> None:
+        """The timeline is drawn."""
+        self._start()
+
+    @message()
+    def _on_bokeh(self) -> Replies:
+        return bokehjs.answer()

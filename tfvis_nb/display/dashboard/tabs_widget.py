@@ -8,7 +8,7 @@ import traitlets
 
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.dashboard.computed_tabs import HEIGHT, PATIENCE_S, ComputedTabs
-from tfvis_nb.display.refusals import answer_message
+from tfvis_nb.display.messages import Change, Replies, message
 from tfvis_nb.display.tabs import COMPARISON, TABS, parts, tab
 from tfvis_nb.display.tabs.what_if import changed, outcome
 
@@ -45,23 +45,19 @@ class PanelsWidget(ComputedTabs):
     def _patience_s(self) -> float:
         return PATIENCE_S + len(self._trace.events) / EVENTS_PER_S
 
-    def _answer(self, widget: Any, content: Any, buffers: Any) -> None:
-        kind = content.get("kind") if isinstance(content, dict) else None
-        if kind in ("what_if", "open"):
-            answer_message(self, content, lambda: self._predict(kind, content))
-        else:
-            super()._answer(widget, content, buffers)
-
-    def _predict(self, kind: str, content: dict[str, Any]) -> None:
-        """Predict the effect of a change, or show the predicted trace."""
-        change = content["change"]
+    @message()
+    def _on_what_if(self, change: Change) -> Replies:
+        """Predict the effect of a change."""
         # One at a time, because each takes a processor.
         with self._predicting:
-            if kind == "what_if":
-                answer = outcome(self._trace, change)
-            else:
-                predicted = changed(self._trace, change)
-                answer = {}
-                if self._opens is not None and not self._closing.is_set():
-                    self._opens(predicted)
-        self.send({"kind": kind, "id": content.get("id"), "answer": answer})
+            answer = outcome(self._trace, change)
+        return [({"answer": answer}, [])]
+
+    @message()
+    def _on_open(self, change: Change) -> Replies:
+        """Show the predicted trace."""
+        with self._predicting:
+            predicted = changed(self._trace, change)
+            if self._opens is not None and not self._closing.is_set():
+                self._opens(predicted)
+        return [({}, [])]

@@ -1,6 +1,6 @@
 """A trace in memory as a store of events: parts of the run, events, searches, totals."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
@@ -194,13 +194,12 @@ class TraceStore:
         )
         return spans, labels
 
-    def facts(self, question: Mapping[str, Any]) -> Answer:
+    def facts(self, events: Sequence[int], hops: int, holders: Sequence[int]) -> Answer:
         """Answer with all facts about events, and for a single one about those up to `hops` edges away."""
         layout = self._layout
         trace = layout.trace
-        requested = np.array(question["events"][:MOST_LISTED], "i8")
-        holders = np.array(question.get("holders", [])[:MOST_LISTED], "i8")
-        every = np.concatenate([requested, holders])
+        requested, held = (np.array(ids[:MOST_LISTED], "i8") for ids in (events, holders))
+        every = np.concatenate([requested, held])
         if len(requested) == 0 or every.min() < 0 or every.max() >= len(trace.events):
             raise ValueError(Text("no_such_events", events=every.tolist(), most=len(trace.events)))
         ids, edges, operands = requested, _NO_EDGES, _NO_EDGES
@@ -208,8 +207,8 @@ class TraceStore:
             edges, operands = self._edges_of_step(int(requested[0]))
         links = pd.concat([edges[_ENDS], operands[_ENDS]])
         if len(requested) == 1:
-            ids = _around(links, int(requested[0]), max(int(question.get("hops", 1)), 1))
-            ids = np.concatenate([ids, holders, _last_readers(trace.events, edges, holders)])
+            ids = _around(links, int(requested[0]), max(hops, 1))
+            ids = np.concatenate([ids, held, _last_readers(trace.events, edges, held)])
         ids = distinct_numbers(ids)
         part = subset(trace, ids, edges)
         numbers: dict[str, Any] = {
@@ -223,7 +222,7 @@ class TraceStore:
         if len(requested) == 1:
             ends = {"inputs": links["target"], "consumers": links["source"]}
             counts = {side: np.bincount(end, minlength=len(trace.events))[ids] for side, end in ends.items()}
-            numbers["holders"] = holders.tolist()
+            numbers["holders"] = held.tolist()
             numbers["degrees"] = pd.DataFrame(counts).to_dict("records")
             kind = trace.events["kind"].cat.codes.to_numpy()
             # An op and its kernel may share a name; they run at the same time.

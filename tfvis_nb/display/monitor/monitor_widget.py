@@ -10,6 +10,7 @@ import time
 import weakref
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import traitlets
@@ -19,8 +20,16 @@ from tfvis_nb.core.labels import printable
 from tfvis_nb.core.options import only_known_options
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
-from tfvis_nb.display.comm_thread import answer_on_own_thread
-from tfvis_nb.display.refusals import Refusal, answer_message
+from tfvis_nb.display.messages import (
+    Annotations,
+    Command,
+    DownloadFormat,
+    NamedViews,
+    Replies,
+    answer_messages,
+    message,
+)
+from tfvis_nb.display.refusals import Refusal
 from tfvis_nb.display.stored_output import StoredWidget
 from tfvis_nb.session.commands import execute_command
 from tfvis_nb.session.session import SavedSession
@@ -37,6 +46,8 @@ SEEN_S = 150.0
 """How long to push after the last sign of a view; browsers let hidden pages work once a minute."""
 
 HEIGHT = 560
+
+_NO_COMMAND: Command = MappingProxyType({})
 
 _open: weakref.WeakSet[MonitorWidget] = weakref.WeakSet()
 
@@ -84,8 +95,7 @@ class MonitorWidget(StoredWidget):
         self._pusher: threading.Thread | None = None
         self._until = -math.inf
         super().__init__(height=height, _state=self._read() or "")
-        answer_on_own_thread(self.comm)
-        self.on_msg(self._answer)
+        answer_messages(self, self._converted)
         _open.add(self)
 
     def close(self) -> None:
@@ -126,53 +136,68 @@ class MonitorWidget(StoredWidget):
                     return
             self._look()
 
-    def _answer(self, _: Any, content: Any, __: Any) -> None:
-        """Answer a message of the front end; in JupyterLab on a separate thread."""
-        kind = content.get("kind") if isinstance(content, dict) else None
-        if kind not in ("watch", "command", "open", "notes", "annotate", "download", "save"):
-            return
-        answer_message(self, content, lambda: self._send_reply(kind, content))
+    def _converted(self, error: BaseException) -> BaseException:
+        if isinstance(error, FileNotFoundError):
+            return Refusal(404, Text("no_file_yet", name=self.session.path.name))
+        return error
 
-    def _send_reply(self, kind: str, content: dict[str, Any]) -> None:
-        try:
-            reply, buffers = self._reply(kind, content)
-        except FileNotFoundError:
-            raise Refusal(404, Text("no_file_yet", name=self.session.path.name)) from None
-        self.send({"kind": kind, "id": content.get("id"), **reply}, buffers=buffers)
-
-    def _reply(self, kind: str, content: dict[str, Any]) -> tuple[dict[str, Any], list[bytes]]:
-        if kind == "watch":
-            self._seen()
-            return {}, []
-        if kind == "command":
-            execute_command(self.session, content.get("command", {}))
-            self._look()
-            return {}, []
-        # Only now, because it needs most of the package.
-        from tfvis_nb.display.monitor import trace_files
-
-        if kind == "open":
-            title, *parts = trace_files.timeline_payload(self.session, content.get("trace"))
-            return {"title": title}, parts
-        if kind == "notes":
-            return trace_files.stored_notes(self.session, content.get("trace")), []
-        if kind == "annotate":
-            given = (content.get(name) for name in ("trace", "annotations", "views"))
-            trace_files.store_notes(self.session, *given)
-            return {}, []
-        if kind == "download":
-            name, data = trace_files.export_trace(self.session, content.get("trace"), content.get("format"))
-        else:
-            name, data = trace_files.export_session(self.session)
-        return {"name": name}, [data]
-
-    def _seen(self) -> None:
-        """Note that a view is alive."""
+    @message()
+    def _on_watch(self) -> Replies:
+        """Keep looking at the session: a view is alive."""
         # While a cell runs, a view can only report if messages arrive on a separate thread. In that case,
         # silence means that the page was closed, and a Jupyter server would store everything sent to it.
         apart = threading.current_thread() is not threading.main_thread()
         self._look()
         self._push_until(time.monotonic() + SEEN_S if apart else math.inf)
+        return [({}, [])]
+
+    @message(writes=True)
+    def _on_command(self, command: Command = _NO_COMMAND) -> Replies:
+        """Execute a command."""
+        execute_command(self.session, command)
+        self._look()
+        return [({}, [])]
+
+    # Files of traces are imported late, because they need most of the package.
+
+    @message(is_long=True)
+    def _on_open(self, trace: int) -> Replies:
+        """Send all that a timeline draws of a trace, and its details; the reply has its title."""
+        from tfvis_nb.display.monitor.trace_files import timeline_payload
+
+        title, *parts = timeline_payload(self.session, trace)
+        return [({"title": title}, parts)]
+
+    @message()
+    def _on_notes(self, trace: int) -> Replies:
+        """Reply with the annotations and views of a trace."""
+        from tfvis_nb.display.monitor.trace_files import stored_notes
+
+        return [(stored_notes(self.session, trace), [])]
+
+    @message(writes=True)
+    def _on_annotate(self, trace: int, annotations: Annotations, views: NamedViews) -> Replies:
+        """Store annotations and views of a trace."""
+        from tfvis_nb.display.monitor.trace_files import store_notes
+
+        store_notes(self.session, trace, annotations, views)
+        return [({}, [])]
+
+    @message(is_long=True)
+    def _on_download(self, trace: int, format: DownloadFormat) -> Replies:  # noqa: A002
+        """Make a file of a trace; the reply has its name."""
+        from tfvis_nb.display.monitor.trace_files import export_trace
+
+        name, data = export_trace(self.session, trace, format)
+        return [({"name": name}, [data])]
+
+    @message(is_long=True)
+    def _on_save(self) -> Replies:
+        """Make a copy of the session; the reply has its name."""
+        from tfvis_nb.display.monitor.trace_files import export_session
+
+        name, data = export_session(self.session)
+        return [({"name": name}, [data])]
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {monitor_line(json.loads(self._state))}>"

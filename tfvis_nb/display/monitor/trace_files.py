@@ -4,12 +4,13 @@ Nothing is kept in memory, because a long job has many traces.
 """
 
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.annotations import to_json
 from tfvis_nb.core.format import format_file_size
 from tfvis_nb.core.temporary_folder import TemporaryFolder
+from tfvis_nb.display.messages import DownloadFormat
 from tfvis_nb.display.pages.dashboard import html_dashboard
 from tfvis_nb.display.pages.page import file_stem, html_page
 from tfvis_nb.display.shaping.annotations import drawn_annotations, recorded_annotations
@@ -25,7 +26,7 @@ from tfvis_nb.texts import Text
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
 from tfvis_nb.writing.save import MESSAGES, message_file
 
-FORMATS = ("html", "dashboard", "json", "parquet", "pb", "pickle")
+FORMATS: tuple[str, ...] = get_args(DownloadFormat)
 """Formats for downloading a trace; the last two contain TensorFlow's own message."""
 
 MOST_COPIED = 256_000_000

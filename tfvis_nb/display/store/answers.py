@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.messages import By, Clauses, Question, answered, message, message_in
 from tfvis_nb.display.store.query import read_clauses
 from tfvis_nb.display.store.search import Found, Searchable, find
 from tfvis_nb.display.store.totals import Spans, totals_in
@@ -62,8 +63,8 @@ class EventStore(Searchable, Protocol[Held]):
         code.
         """
 
-    def facts(self, question: Mapping[str, Any]) -> Answer:
-        """Answer with all facts about events, and for a single one about those up to ``hops`` edges away."""
+    def facts(self, events: Sequence[int], hops: int, holders: Sequence[int]) -> Answer:
+        """Answer with all facts about events, and for a single one about those up to `hops` edges away."""
 
 
 class Answers(Generic[Held]):
@@ -86,44 +87,77 @@ class Answers(Generic[Held]):
         own = {"rest": rest, "total": self.store.events, "bucket": 2**self._shift}
         return self._packed(self.outline, {**self.store.header(title), **own}, None)
 
-    def answer(self, question: Mapping[str, Any]) -> Answer:
+    def answer(self, question: Question) -> Answer:
         """Answer one query with JSON and bytes; ValueError if the store lacks the requested data."""
-        kind = question.get("kind")
-        if kind == "window":
-            return self._window(question)
-        if kind == "events":
-            return self.store.facts(question)
-        if kind == "search":
-            found = self._search(question)
-            known = {name: getattr(found, name) for name in ("count", "total", "busy", "longest", "span")}
-            return known, [found.ids.astype("u4").tobytes(), self.store.lit(found, self.outline).tobytes()]
-        if kind == "statistics":
-            ends = float(question["start"]), float(question["end"])
-            steps = self.store.steps_of(question["step"])
-            spans, labels = self.store.spans(ends, question["lanes"], steps, question["by"])
-            counters = counter_figures(self.store.recorded, *ends)
-            return {**totals_in(spans, labels, *ends), "counters": counters}, []
-        if kind == "memory":
-            return {}, [memory_bytes(self.store.recorded)]
-        if kind == "counters":
-            return {}, [counter_bytes(self.store.recorded, 0, self.store.span, most_values=MOST_VALUES)]
-        if kind == "code":
-            return {}, [code_bytes(self.store.recorded)]
-        raise ValueError(Text("unknown_question", kind=kind))
+        asked = message_in(type(self), question)
+        if asked is None:
+            raise ValueError(Text("unknown_question", kind=question.get("kind")))
+        answer: Answer = answered(self, asked, question)
+        return answer
 
-    def _window(self, question: Mapping[str, Any]) -> Answer:
-        start, end = int(question["start"]), int(question["end"])
-        shift = max(int(question["bucket"]).bit_length() - 1, 0)
-        bars, shift = self.store.window(start, end, shift, question.get("lanes"))
-        lit = self.store.lit(self._search(question), bars) if question.get("clauses") is not None else None
+    @message()
+    def _on_window(
+        self,
+        start: int,
+        end: int,
+        bucket: int,
+        lanes: list[int] | None,
+        clauses: Clauses | None,
+        step: int | None,
+    ) -> Answer:
+        """Bars of a part of the run (ns), of some lanes or of all; with clauses, also which of them match."""
+        start, end = int(start), int(end)
+        shift = max(int(bucket).bit_length() - 1, 0)
+        bars, shift = self.store.window(start, end, shift, lanes)
+        lit = None if clauses is None else self.store.lit(self._search(clauses, step), bars)
         part = self._packed(bars, {"start": start, "end": end, "bucket": 2**shift}, lit)
         recorded = self.store.recorded
         if not len(recorded.counters):
             return {}, [part]
         return {}, [part, counter_bytes(recorded, start, end, most_values=MOST_PART_VALUES)]
 
-    def _search(self, question: Mapping[str, Any]) -> Found:
-        clauses, step = read_clauses(question.get("clauses")), question.get("step")
+    @message()
+    def _on_events(self, events: list[int], hops: int = 1, holders: list[int] | None = None) -> Answer:
+        """All about events, by id; of a single one also about those up to ``hops`` edges away.
+
+        And about ``holders`` of its buffers, and the events that read any of these.
+        """
+        return self.store.facts(events, int(hops), holders or [])
+
+    @message()
+    def _on_search(self, clauses: Clauses, step: int | None) -> Answer:
+        """The events that match all clauses."""
+        found = self._search(clauses, step)
+        known = {name: getattr(found, name) for name in ("count", "total", "busy", "longest", "span")}
+        return known, [found.ids.astype("u4").tobytes(), self.store.lit(found, self.outline).tobytes()]
+
+    @message()
+    def _on_statistics(
+        self, start: float, end: float, lanes: list[int] | None, step: int | None, by: By
+    ) -> Answer:
+        """Totals of a part of the run (ns)."""
+        ends = float(start), float(end)
+        spans, labels = self.store.spans(ends, lanes, self.store.steps_of(step), by)
+        counters = counter_figures(self.store.recorded, *ends)
+        return {**totals_in(spans, labels, *ends), "counters": counters}, []
+
+    @message()
+    def _on_memory(self) -> Answer:
+        """The memory of each allocator."""
+        return {}, [memory_bytes(self.store.recorded)]
+
+    @message()
+    def _on_counters(self) -> Answer:
+        """The values of counters."""
+        return {}, [counter_bytes(self.store.recorded, 0, self.store.span, most_values=MOST_VALUES)]
+
+    @message()
+    def _on_code(self) -> Answer:
+        """The user's code."""
+        return {}, [code_bytes(self.store.recorded)]
+
+    def _search(self, sent: Clauses, step: int | None) -> Found:
+        clauses = read_clauses(sent)
         last = self._found
         if last is not None and last[0] == (clauses, step):
             return last[1]

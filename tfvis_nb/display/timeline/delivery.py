@@ -1,7 +1,7 @@
 """Deliver a trace to the front end: whole, in chunks after an outline, or in the parts in view."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from tfvis_nb.analysis.events.lane_order import LaneOrder
@@ -9,6 +9,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.large.level_of_detail import Entries
 from tfvis_nb.display.large.trace_store import TraceStore
+from tfvis_nb.display.messages import Part, Replies
 from tfvis_nb.display.store.answers import Answer, Answers
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
@@ -56,13 +57,13 @@ class Delivery:
             self._details = self._details or details(self._trace, self._lanes)
             return self._details
 
-    def chunks(self, part: str) -> Iterator[tuple[dict[str, Any], bytes]]:
+    def chunks(self, part: Part) -> Replies:
         """Yield ``"drawn"`` or ``"details"`` in pieces, each with a message."""
         data = self.details() if part == "details" else self._whole
         starts = range(0, len(data), CHUNK_BYTES)
         for index, start in enumerate(starts):
             message = {"part": part, "index": index, "of": len(starts)}
-            yield message, data[start : start + CHUNK_BYTES]
+            yield message, [data[start : start + CHUNK_BYTES]]
 
     def answer(self, question: Mapping[str, Any]) -> Answer:
         """Answer a query of the front end; see `tfvis_nb.display.store.answers`."""

@@ -1,7 +1,7 @@
 """Base of timelines in a notebook: bytes to draw, options, a selection, and answers to the front end."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, Unpack, overload
 
@@ -13,8 +13,7 @@ from tfvis_nb.core.html_export import HtmlExport
 from tfvis_nb.core.options import only_known_options
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
-from tfvis_nb.display.comm_thread import answer_on_own_thread
-from tfvis_nb.display.refusals import answer_message
+from tfvis_nb.display.messages import ExportFormat, Part, Question, Replies, answer_messages, message
 from tfvis_nb.display.store.answers import Answer
 from tfvis_nb.display.stored_output import StoredWidget
 from tfvis_nb.texts import text_of
@@ -37,7 +36,7 @@ class Source(Protocol):
     def details(self) -> bytes:
         """The content of the details panel, unless `rest` is requested in parts."""
 
-    def chunks(self, part: str) -> Iterator[tuple[dict[str, Any], bytes]]:
+    def chunks(self, part: Part) -> Replies:
         """Yield the rest of the drawing, or of the details, in pieces."""
 
 
@@ -69,8 +68,7 @@ class TimelineView(HtmlExport, StoredWidget):
 
     def __init__(self, *, selection: Any, **options: Any) -> None:
         super().__init__(**options, _selection=self._selection_of(selection), _drawn=self._delivery.first)
-        answer_on_own_thread(self.comm)
-        self.on_msg(self._answer)
+        answer_messages(self)
 
     @property
     @abstractmethod
@@ -142,28 +140,28 @@ class TimelineView(HtmlExport, StoredWidget):
         if self._drawn:
             self._details = self._delivery.details()
 
-    def _answer(self, _: Any, content: Any, __: Any) -> None:
-        """Answer a message of the front end, possibly on a second thread."""
-        kind = content.get("kind") if isinstance(content, dict) else None
-        if kind in ("details", "export", "rest", "ask", "stored"):
-            answer_message(self, content, lambda: self._reply(kind, content))
+    @message()
+    def _on_details(self) -> None:
+        """Have the trait with the details, unless it is there."""
+        if not self._details:
+            self._send_details()
 
-    def _reply(self, kind: str, content: dict[str, Any]) -> None:
-        message = {"kind": kind, "id": content.get("id")}
-        if kind == "details":
-            if not self._details:
-                self._send_details()
-        elif kind == "export":
-            name, text = self._exported(content.get("format"))
-            self.send({**message, "name": name}, buffers=[text.encode()])
-        elif kind == "stored":
-            self._send_stored(content)
-        elif kind == "rest":
-            for chunk, data in self._delivery.chunks(content["part"]):
-                self.send({**message, **chunk}, buffers=[data])
-        else:
-            answer, buffers = self._delivery.answer(content["question"])
-            self.send({**message, "answer": answer}, buffers=buffers)
+    @message()
+    def _on_export(self, format: ExportFormat) -> Replies:  # noqa: A002
+        """Make a file; the reply has its name."""
+        name, text = self._exported(format)
+        return [({"name": name}, [text.encode()])]
+
+    @message()
+    def _on_rest(self, part: Part) -> Replies:
+        """Send all of the drawing or of the details in chunks; each says how many there are."""
+        return self._delivery.chunks(part)
+
+    @message()
+    def _on_ask(self, question: Question) -> Replies:
+        """Answer a question."""
+        answer, buffers = self._delivery.answer(question)
+        return [({"answer": answer}, buffers)]
 
 
 def checked_options(options: Mapping[str, Any]) -> dict[str, Any]:

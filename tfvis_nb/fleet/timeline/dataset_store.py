@@ -1,6 +1,6 @@
 """The parts of a dataset as a store of events: bars in view, facts, searches, totals."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -162,6 +162,6 @@ class DatasetStore:
         """Return the events that overlap a range, by op, name or lane."""
         return spans_in_range(self.parts, self.places, ends, lanes, steps, by, self._shared)
 
-    def facts(self, question: Mapping[str, Any]) -> Answer:
+    def facts(self, events: Sequence[int], hops: int, holders: Sequence[int]) -> Answer:
         """Answer with all facts about events, read with their step."""
-        return self._facts.answer(question)
+        return self._facts.answer(events, hops, holders)

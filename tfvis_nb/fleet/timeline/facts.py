@@ -4,7 +4,7 @@ For one event, the events of its step and task are read as a trace. Events outsi
 events, are only read as rows.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -40,17 +40,17 @@ class EventFacts:
         self._read_step = read_step
         self._last: tuple[tuple[int, int], tuple[TraceStore, np.ndarray]] | None = None
 
-    def answer(self, question: Mapping[str, Any]) -> Answer:
-        """Answer with all facts about events, and for a single one about those up to ``hops`` edges away."""
-        asked = np.array(question["events"][:MOST_LISTED], "i8")
+    def answer(self, events: Sequence[int], hops: int, holders: Sequence[int]) -> Answer:
+        """Answer with all facts about events, and for a single one about those up to `hops` edges away."""
+        asked = np.array(events[:MOST_LISTED], "i8")
         most = int(self._places.first_event[-1])
         if len(asked) == 0 or asked.min() < 0 or asked.max() >= most:
             raise ValueError(Text("no_such_events", events=asked.tolist(), most=most))
         windows, own = self._around(asked)
         where = {event: at for at, event in enumerate(own.tolist())}
         local = [where[event] for event in asked.tolist()]
-        holders = [where[event] for event in question.get("holders", []) if event in where]
-        numbers, buffers = windows.facts({**question, "events": local, "holders": holders})
+        held = [where[event] for event in holders if event in where]
+        numbers, buffers = windows.facts(local, hops, held)
         ids = np.array(numbers["events"])
         return {
             **self._numbers(own[ids]),

@@ -1,6 +1,6 @@
 """A selection of a dataset as the source of a timeline's events."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -9,6 +9,7 @@ import pandas as pd
 from tfvis_nb.core.labels import natural, shown_task
 from tfvis_nb.core.time_ranges import is_time_range, range_ends
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.messages import Part, Replies
 from tfvis_nb.display.shaping.gap_compression import LONGEST_NS
 from tfvis_nb.display.store.answers import Answer, Answers
 from tfvis_nb.events import NO_STEP
@@ -205,6 +206,6 @@ class DatasetSource:
         """Nothing, because details are requested event by event."""
         return b""
 
-    def chunks(self, part: str) -> Iterator[tuple[dict[str, Any], bytes]]:
+    def chunks(self, part: Part) -> Replies:
         """Yield nothing, because the rest is requested in parts."""
         raise ValueError(Text("unknown_question", kind=part))

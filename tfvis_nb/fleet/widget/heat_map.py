@@ -2,12 +2,11 @@
 
 import uuid
 from collections.abc import Callable
-from typing import Any
 
 import traitlets
 
 from tfvis_nb.display.composed import PartOfWidget
-from tfvis_nb.display.refusals import answer_message
+from tfvis_nb.display.messages import Replies, answer_messages, message
 from tfvis_nb.display.stored_output import StoredWidget
 from tfvis_nb.fleet.analysis.grid import DURATION
 from tfvis_nb.fleet.widget.cells import Cells
@@ -40,24 +39,24 @@ class HeatMapWidget(PartOfWidget, StoredWidget):
             _since=since,
             _link=uuid.uuid4().hex,
         )
-        self.on_msg(self._answer)
+        answer_messages(self)
 
-    def _answer(self, _: Any, content: Any, __: Any) -> None:
-        """Answer a message of the front end, in JupyterLab on a separate thread."""
-        kind = content.get("kind") if isinstance(content, dict) else None
-        if kind in ("values", "open", "close", "since", "stored"):
-            answer_message(self, content, lambda: self._reply(kind, content))
+    @message()
+    def _on_values(self, metric: str) -> Replies:
+        """Reply with the values of a metric."""
+        return [({}, [self._cells.packed_values(str(metric))])]
 
-    def _reply(self, kind: str, content: dict[str, Any]) -> None:
-        message = {"kind": kind, "id": content.get("id")}
-        if kind == "values":
-            self.send(message, buffers=[self._cells.packed_values(str(content["metric"]))])
-        elif kind == "open":
-            answer = self._opens(int(content["task"]), int(content["column"]))
-            self.send({**message, "answer": answer})
-        elif kind == "close":
-            self._closes()
-        elif kind == "stored":
-            self._send_stored(content)
-        else:
-            self._compares(int(content["column"]))
+    @message()
+    def _on_open(self, task: int, column: int) -> Replies:
+        """Show the timeline of a task and step, given by their indexes; the reply is a text about it."""
+        return [({"answer": self._opens(int(task), int(column))}, [])]
+
+    @message()
+    def _on_close(self) -> None:
+        """Remove the timeline."""
+        self._closes()
+
+    @message()
+    def _on_since(self, column: int) -> None:
+        """Compare ops since a step, given by its index."""
+        self._compares(int(column))
