@@ -8,7 +8,7 @@ import math
 import threading
 import time
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -17,6 +17,7 @@ import traitlets
 
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.labels import printable
+from tfvis_nb.core.markup import html_table
 from tfvis_nb.core.options import only_known_options
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
@@ -264,6 +265,7 @@ def _with_height(shown: MonitorWidget, height: int | None) -> MonitorWidget:
     return shown
 
 
+_HEADS = ("run", "kind", "runs", "failed", "mean", "total", "traces", "traced")
 _MOST_ROWS = 20
 _MOST_LETTERS = 60
 
@@ -294,38 +296,29 @@ def monitor_html(state: Mapping[str, Any]) -> str:
         parts.append(f"<p>traced: {html.escape(printable(state['rule'], _MOST_LETTERS))}</p>")
     longest = sorted(state["signatures"], key=lambda signature: -signature["total_ns"])
     if longest:
-        parts.append(_table(longest[:_MOST_ROWS]))
+        parts.append(html_table(_HEADS, map(_row, longest[:_MOST_ROWS]), right=range(2, 7)))
         left_out = state["signatures_total"] - len(longest[:_MOST_ROWS])
         parts += [f"<p><i>{left_out:,} more</i></p>"] if left_out > 0 else []
     return "\n".join(parts)
 
 
-def _table(signatures: Iterable[Mapping[str, Any]]) -> str:
-    numbers = ("runs", "failed", "mean", "total", "traces")
-    head = "".join(f"<th>{name}</th>" for name in ("run", "kind", *numbers, "traced"))
-    rows = "".join(_row(signature) for signature in signatures)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-
-
-def _row(signature: Mapping[str, Any]) -> str:
+def _row(signature: Mapping[str, Any]) -> tuple[str, ...]:
     mean = signature["mean_ns"]
-    numbers = (
+    requested = [signature["rule"], f"{signature['requested']} requested" if signature["requested"] else ""]
+    return (
+        _text(signature["label"]),
+        _text(signature["kind"]),
         f"{signature['runs']:,}",
         f"{signature['failed']:,}",
         "" if mean is None else format_duration(mean),
         format_duration(signature["total_ns"]),
         f"{signature['traces']:,}",
-    )
-    requested = [signature["rule"], f"{signature['requested']} requested" if signature["requested"] else ""]
-    return (
-        f"<tr><td>{_text(signature['label'])}</td><td>{_text(signature['kind'])}</td>"
-        + "".join(f'<td align="right">{number}</td>' for number in numbers)
-        + f"<td>{_text(', '.join(filter(None, requested)))}</td></tr>"
+        _text(", ".join(filter(None, requested))),
     )
 
 
 def _text(text: str) -> str:
-    return html.escape(printable(text, _MOST_LETTERS))
+    return printable(text, _MOST_LETTERS)
 
 
 def _count(number: int, noun: str, plural: str = "s") -> str:

@@ -8,6 +8,7 @@ from tfvis_nb.analysis.findings.table import findings_html
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.labels import one_line, printable
+from tfvis_nb.core.markup import html_table
 from tfvis_nb.core.note_order import most_important_first
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.pictures.still import MOST_ANNOTATIONS, picture
@@ -76,15 +77,12 @@ def _longest_ops(trace: Trace) -> str:
     statistics = op_statistics(trace)
     statistics = statistics[(statistics["side"] != "repeated") & statistics["self_ns"].notna()]
     top = statistics.sort_values("self_ns", ascending=False, kind="stable").head(_MOST_OPS)
-    columns = (top[name] for name in ("op", "kind", "count", "self_ns", "total_ns"))
-    rows = "".join(
-        f"<tr><td>{html.escape(printable(str(op), _MOST_LETTERS))}</td><td>{html.escape(str(kind))}</td>"
-        f'<td align="right">{count:,}</td><td align="right">{format_duration(own)}</td>'
-        f'<td align="right">{format_duration(total)}</td></tr>'
-        for op, kind, count, own, total in zip(*(column.tolist() for column in columns), strict=True)
+    columns = (top[name].tolist() for name in ("op", "kind", "count", "self_ns", "total_ns"))
+    rows = (
+        (printable(str(op), _MOST_LETTERS), kind, f"{count:,}", format_duration(own), format_duration(total))
+        for op, kind, count, own, total in zip(*columns, strict=True)
     )
-    head = "".join(f"<th>{name}</th>" for name in ("op", "kind", "count", "self time", "total"))
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
+    table = html_table(("op", "kind", "count", "self time", "total"), rows, right=range(2, 5))
     return table + _more(len(statistics) - len(top))
 
 
@@ -101,13 +99,9 @@ def _top_lines(trace: Trace) -> list[str]:
         texts = _LINE_END.split(file["text"] or "")
         code = texts[line - 1].strip() if 0 < line <= len(texts) else ""
         name = _FOLDERS.sub("", file["name"])
-        cells = [
-            f"<td>{html.escape(printable(text, _MOST_LETTERS))}</td>" for text in (f"{name}:{line}", code)
-        ]
-        cells += [f'<td align="right">{format_duration(ns) if ns else ""}</td>' for ns in times]
-        rows.append(f"<tr>{''.join(cells)}</tr>")
-    head = "".join(f"<th>{name}</th>" for name in ("line", "code", "device", "host"))
-    table = f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
+        shown = [printable(text, _MOST_LETTERS) for text in (f"{name}:{line}", code)]
+        rows.append([*shown, *(format_duration(ns) if ns else "" for ns in times)])
+    table = html_table(("line", "code", "device", "host"), rows, right=(2, 3))
     return [table + _more(len(totals) - len(top))]
 
 

@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import html
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +12,7 @@ import pandas as pd
 
 from tfvis_nb.core.annotations import to_json
 from tfvis_nb.core.labels import printable
+from tfvis_nb.core.markup import element
 from tfvis_nb.display.pictures.layout import Layout
 from tfvis_nb.display.pictures.lettering import NAME_SIZE, cut, width_of
 from tfvis_nb.display.pictures.own_tracks import Frame
@@ -56,10 +56,10 @@ def annotations_svg(
     """Write annotations over lanes that start at `top`, and their names above it."""
     if not annotations:
         return ""
-    marks = "".join(_mark(each, made, frame, top, bottom) for each in annotations)
-    return (
-        f'<g class="annotations" fill="{theme.note}" color="{theme.note}">{marks}</g>'
-        f'<g class="flags" font-size="{NAME_SIZE:g}">{_flags(annotations, frame, top, theme)}</g>'
+    marks = (_mark(each, made, frame, top, bottom) for each in annotations)
+    flags = _flags(annotations, frame, top, theme)
+    return element("g", *marks, class_="annotations", fill=theme.note, color=theme.note) + element(
+        "g", *flags, class_="flags", font_size=NAME_SIZE
     )
 
 
@@ -70,22 +70,20 @@ def _mark(annotation: Annotation, made: Layout, frame: Frame, top: float, bottom
     seen = [at for at, time in zip((x, right), ends, strict=True) if frame.ends[0] <= time <= frame.ends[1]]
     if annotation.event is not None:
         y, high = top + made.top[annotation.event], max(made.pitch[annotation.event] - 1, 1)
-        line = f'<path opacity=".55" d="M{x:.2f} {top:g}h.75V{y:.2f}h-.75z"/>' if x in seen else ""
-        corner = min(4.0, max(right - x, 1), high)
-        return (
-            f'{line}<path d="M{x:.2f} {y:.2f}h{corner:.2f}l{-corner:.2f} {corner:.2f}z"/>'
-            f'<path fill="none" stroke="currentColor" d="M{x:.2f} {y:.2f}h{max(right - x, 1):.2f}v{high:.2f}'
-            f'H{x:.2f}z"/>'
-        )
+        line = element("path", opacity=".55", d=f"M{x:.2f} {top:g}h.75V{y:.2f}h-.75z") if x in seen else ""
+        corner, wide = min(4.0, max(right - x, 1), high), max(right - x, 1)
+        flag = f"M{x:.2f} {y:.2f}h{corner:.2f}l{-corner:.2f} {corner:.2f}z"
+        box = f"M{x:.2f} {y:.2f}h{wide:.2f}v{high:.2f}H{x:.2f}z"
+        return line + element("path", d=flag) + element("path", fill="none", stroke="currentColor", d=box)
     lanes = [made.lanes[lane] for lane in annotation.lanes]
     strips = [(top + lane.top, lane.rows * lane.pitch) for lane in lanes] or [(top, bottom - top)]
     shades = "".join(f"M{x:.2f} {y:.2f}H{right:.2f}v{high:.2f}H{x:.2f}z" for y, high in strips)
     lines = "".join(f"M{at:.2f} {y:.2f}h.75v{high:.2f}h-.75z" for y, high in strips for at in seen)
     above = f"M{x:.2f} {top:.2f}H{max(right, x + 1):.2f}v1.5H{x:.2f}z" if lanes else ""
-    return f'<path opacity=".12" d="{shades}"/><path d="{lines}{above}"/>'
+    return element("path", opacity=".12", d=shades) + element("path", d=lines + above)
 
 
-def _flags(annotations: list[Annotation], frame: Frame, top: float, theme: Theme) -> str:
+def _flags(annotations: list[Annotation], frame: Frame, top: float, theme: Theme) -> list[str]:
     """Write the names at their times; instead of several that are too close, how many they are."""
     starts = np.minimum(frame.x(np.array([each.start for each in annotations])), frame.right - _NEAR)
     flags: list[tuple[float, list[str]]] = []
@@ -106,9 +104,12 @@ def _flags(annotations: list[Annotation], frame: Frame, top: float, theme: Theme
         start = f"M{x:.2f} {top - FLAGS + 1:.2f}"
         # Viewers show the title at the pointer.
         parts.append(
-            f"<g><title>{html.escape(', '.join(names))}</title>"
-            f'<path fill="{theme.note}" fill-opacity=".2" d="{start}h{wide:.2f}{box}"/>'
-            f'<path fill="{theme.note}" d="{start}h1.5{box}"/>'
-            f'<text x="{x + 4:.2f}" y="{top - 3:.2f}">{html.escape(text)}</text></g>'
+            element(
+                "g",
+                element("title", text=", ".join(names)),
+                element("path", fill=theme.note, fill_opacity=".2", d=f"{start}h{wide:.2f}{box}"),
+                element("path", fill=theme.note, d=f"{start}h1.5{box}"),
+                element("text", text=text, x=x + 4, y=top - 3),
+            )
         )
-    return "".join(parts)
+    return parts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping
 from typing import NamedTuple
 
@@ -11,6 +10,7 @@ import numpy as np
 from tfvis_nb.core.format import format_amount
 from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.core.labels import printable
+from tfvis_nb.core.markup import element
 from tfvis_nb.display.pictures.layout import ROW
 from tfvis_nb.display.pictures.lettering import FONT_SIZE, NAME_ROOM, NAME_SIZE, cut, readable, width_of
 from tfvis_nb.display.pictures.themes import Theme
@@ -59,18 +59,14 @@ def tracks_svg(tracks: Mapping[str, OwnTrack], frame: Frame, top: float, theme: 
             (text for text in (_most(track), _amount(track)) if width_of(text, NAME_SIZE) <= room), ""
         )
         middle = top + min(_height(track), 2 * ROW) / 2 + (0 if most else 3)
-        parts.append(
-            f'<text x="{frame.margin * 2:g}" y="{middle:.2f}" fill="{theme.faint}">{html.escape(name)}</text>'
-        )
+        left = {"x": frame.margin * 2, "fill": theme.faint}
+        parts.append(element("text", text=name, y=middle, **left))
         if most:
-            parts.append(
-                f'<text x="{frame.margin * 2:g}" y="{middle + 11:.2f}" font-size="{NAME_SIZE:g}" '
-                f'fill="{theme.faint}">{html.escape(most)}</text>'
-            )
+            parts.append(element("text", text=most, y=middle + 11, font_size=NAME_SIZE, **left))
         draw = _bars if track.value is None else _values
         parts.append(draw(track, frame, top, theme))
         top += _height(track) + _BETWEEN
-    return f'<g class="tracks">{"".join(parts)}</g>' if parts else ""
+    return element("g", *parts, class_="tracks") if parts else ""
 
 
 def _height(track: OwnTrack) -> float:
@@ -109,14 +105,10 @@ def _bars(track: OwnTrack, frame: Frame, top: float, theme: Theme) -> str:
             continue
         text = cut(printable(track.names[at], 200), width[at] - 4, NAME_SIZE)
         if len(text) > 1:
-            names.append(
-                f'<text x="{left[at] + 2:.2f}" y="{y + pitch / 2 + 2.2:.2f}">{html.escape(text)}</text>'
-            )
+            names.append(element("text", text=text, x=left[at] + 2, y=y + pitch / 2 + 2.2))
     colour = theme.colours["none"]
-    ink = readable(colour)
-    outline = f' stroke="{theme.outline}" stroke-width=".25"' if theme.outline else ""
-    bars = f'<path fill="{colour}"{outline} d="{"".join(shapes)}"/>'
-    return f'{bars}<g font-size="{NAME_SIZE:g}" fill="{ink}">{"".join(names)}</g>'
+    bars = element("path", fill=colour, **theme.stroke, d="".join(shapes))
+    return bars + element("g", *names, font_size=NAME_SIZE, fill=readable(colour))
 
 
 def _values(track: OwnTrack, frame: Frame, top: float, theme: Theme) -> str:
@@ -143,4 +135,4 @@ def _values(track: OwnTrack, frame: Frame, top: float, theme: Theme) -> str:
     ground = float(y(np.zeros(1))[0])
     line = f"M{x[0]:.2f} {ground:.2f}{steps}L{after[-1]:.2f} {ground:.2f}"
     colour = theme.colours["host_compute"]
-    return f'<path fill="{colour}" fill-opacity=".3" stroke="{colour}" stroke-width=".75" d="{line}"/>'
+    return element("path", fill=colour, fill_opacity=".3", stroke=colour, stroke_width=".75", d=line)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 import re
 from collections.abc import Mapping
@@ -17,6 +16,7 @@ from tfvis_nb.analysis.events.bar_categories import drawn_activity
 from tfvis_nb.core.format import MINUS, TIME_UNITS
 from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.core.labels import one_line, printable
+from tfvis_nb.core.markup import element
 from tfvis_nb.core.options import check_title
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.prediction import is_predicted
@@ -167,19 +167,27 @@ class _Drawing:
     def text(self, narrow: float) -> str:
         """Write the picture, merging events of less than `narrow` CSS pixels."""
         width, height = round(self.width.pixels, 2), round(self.height, 2)
-        title = html.escape(self._bold(self.title))
-        heading = f'<text x="{_MARGIN:g}" y="{_MARGIN + 9:g}" font-weight="bold">{title}</text>'
-        tall = self.tall or f"{_in_unit(self.height, self.width)}"
-        return (
-            f'<svg xmlns="http://www.w3.org/2000/svg" width="{self.width.text}" height="{tall}" '
-            f'viewBox="0 0 {width:g} {height:g}" font-family="{_FONT}" font-size="{FONT_SIZE:g}" '
-            f'fill="{self.theme.ink}" role="img">'
-            f"<title>{html.escape(one_line(self.trace, self.title))}</title>"
-            f'<rect width="{width:g}" height="{height:g}" fill="{self.theme.paper}"/>'
-            f"{heading if self.title else ''}{self._ruler()}{self._lanes()}"
-            f'<g class="bars" transform="translate({self.left:g} {self.head:g})">{self._bars(narrow)}</g>'
-            f"{self._tracks()}{self._annotations()}"
-            f'<g class="legend">{self._foot()}</g></svg>'
+        title = self._bold(self.title)
+        bars = {"class": "bars", "transform": f"translate({self.left:g} {self.head:g})"}
+        return element(
+            "svg",
+            element("title", text=one_line(self.trace, self.title)),
+            element("rect", width=width, height=height, fill=self.theme.paper),
+            element("text", text=title, x=_MARGIN, y=_MARGIN + 9, font_weight="bold") if title else "",
+            self._ruler(),
+            self._lanes(),
+            element("g", self._bars(narrow), **bars),
+            tracks_svg(self.own, self.frame, self.head + self.layout.height + _MARGIN, self.theme),
+            annotations_svg(self.annotations, self.layout, self.frame, self.head, self._bottom(), self.theme),
+            element("g", self._foot(), class_="legend"),
+            xmlns="http://www.w3.org/2000/svg",
+            width=self.width.text,
+            height=self.tall or _in_unit(self.height, self.width),
+            viewBox=f"0 0 {width:g} {height:g}",
+            font_family=_FONT,
+            font_size=FONT_SIZE,
+            fill=self.theme.ink,
+            role="img",
         )
 
     def _ruler(self) -> str:
@@ -190,12 +198,17 @@ class _Drawing:
             x = self.left + (tick.time - start) * self.scale
             # Centred labels would be cut at the edges.
             anchor = "start" if x - self.left < 12 else "end" if self.plot + self.left - x < 20 else "middle"
-            parts.append(
-                f'<path d="M{x:.2f} {self.ruler - 3:g}V{self._bottom():.2f}" stroke="{self.theme.line}" '
-                f'stroke-width=".5"/><text x="{x:.2f}" y="{self.ruler - 5:g}" text-anchor="{anchor}" '
-                f'fill="{self.theme.faint}">{tick.label}</text>'
-            )
-        return f'<g class="ruler">{"".join(parts)}</g>'
+            parts += [
+                self._line(f"M{x:.2f} {self.ruler - 3:g}V{self._bottom():.2f}"),
+                self._faint(tick.label, x, self.ruler - 5, text_anchor=anchor),
+            ]
+        return element("g", *parts, class_="ruler")
+
+    def _line(self, path: str) -> str:
+        return element("path", d=path, stroke=self.theme.line, stroke_width=".5")
+
+    def _faint(self, text: str, x: float, y: float, **attributes: object) -> str:
+        return element("text", text=text, x=x, y=y, fill=self.theme.faint, **attributes)
 
     def _bold(self, text: str) -> str:
         """Cut a text in bold that starts at the left edge."""
@@ -203,22 +216,20 @@ class _Drawing:
 
     def _lanes(self) -> str:
         room, size = self.left - 3 * _MARGIN, self.layout.name_size
-        smaller = f' font-size="{size:.3g}"' if size < FONT_SIZE else ""
+        smaller = f"{size:.3g}" if size < FONT_SIZE else None
         parts = []
         for label, top in self.layout.headings:
             y = self.head + top
-            parts.append(
-                f'<path d="M0 {y + 2:.2f}H{self.width.pixels:.2f}" stroke="{self.theme.line}" '
-                f'stroke-width=".5"/><text x="{_MARGIN:g}" y="{y + HEADING - 4:.2f}" '
-                f'font-weight="bold">{html.escape(self._bold(label))}</text>'
-            )
+            name = self._bold(label)
+            parts += [
+                self._line(f"M0 {y + 2:.2f}H{self.width.pixels:.2f}"),
+                element("text", text=name, x=_MARGIN, y=y + HEADING - 4, font_weight="bold"),
+            ]
         for lane in self.layout.lanes:
             middle = self.head + lane.top + min(lane.rows * lane.pitch, 2 * ROW) / 2 + size * 0.35
-            parts.append(
-                f'<text x="{_MARGIN * 2:g}" y="{middle:.2f}"{smaller} fill="{self.theme.faint}">'
-                f"{html.escape(cut_middle(lane.label, room, size))}</text>"
-            )
-        return f'<g class="lanes">{"".join(parts)}</g>'
+            name = cut_middle(lane.label, room, size)
+            parts.append(self._faint(name, _MARGIN * 2, middle, font_size=smaller))
+        return element("g", *parts, class_="lanes")
 
     def _bars(self, narrow: float) -> str:
         left, waited, right = self.x
@@ -227,12 +238,13 @@ class _Drawing:
         # An isolated event is a line as high as wider bars.
         wide |= alone(left, right, self.layout.track, narrow)
         few = [column[~wide] for column in (left, right, *places, self.layout.track)]
-        outline, colours = self._outline(), self.theme.colours
+        colours = self.theme.colours
         seen = np.maximum(right, left + _THINNEST)
         bars = wide_boxes(*(column[wide] for column in (left, seen, *places)))
-        drawn = [(merged_boxes(*few, part=narrow / 2), "merged", ""), (bars, "event", outline)]
+        merged = merged_boxes(*few, part=narrow / 2)
+        drawn = [(merged, "merged", {}), (bars, "event", self.theme.stroke)]
         paths = [
-            f'<path class="{what} {name}" fill="{colours[name]}"{stroke} d="{boxes.path(number)}"/>'
+            element("path", class_=f"{what} {name}", fill=colours[name], **stroke, d=boxes.path(number))
             for boxes, what, stroke in drawn
             for number, name in enumerate(ACTIVITIES)
             if (boxes.category == number).any()
@@ -242,7 +254,7 @@ class _Drawing:
             boxes = wide_boxes(*(column[heads] for column in (left, waited, *places)))
             covered = "".join(boxes.path(number) for number in range(len(ACTIVITIES)))
             paths.append(
-                f'<path class="waiting" fill="{self.theme.paper}" fill-opacity=".55" d="{covered}"/>'
+                element("path", class_="waiting", fill=self.theme.paper, fill_opacity=".55", d=covered)
             )
         return "".join(paths) + self._names(wide)
 
@@ -260,25 +272,12 @@ class _Drawing:
                 continue
             ink = readable(self.theme.colours[ACTIVITIES[self.activity[at]]])
             y = self.layout.top[at] + self.layout.pitch[at] / 2 + NAME_SIZE * 0.28
-            parts.append(
-                f'<text x="{waited[at] + 2:.2f}" y="{y:.2f}" fill="{ink}">{html.escape(text)}</text>'
-            )
-        return f'<g font-size="{NAME_SIZE:g}">{"".join(parts)}</g>' if parts else ""
-
-    def _tracks(self) -> str:
-        return tracks_svg(self.own, self.frame, self.head + self.layout.height + _MARGIN, self.theme)
-
-    def _annotations(self) -> str:
-        return annotations_svg(
-            self.annotations, self.layout, self.frame, self.head, self._bottom(), self.theme
-        )
+            parts.append(element("text", text=text, x=waited[at] + 2, y=y, fill=ink))
+        return element("g", *parts, font_size=NAME_SIZE) if parts else ""
 
     def _bottom(self) -> float:
         """Return the lower edge of lanes and tracks."""
         return self.head + self.layout.height + tracks_height(self.own)
-
-    def _outline(self) -> str:
-        return f' stroke="{self.theme.outline}" stroke-width=".25"' if self.theme.outline else ""
 
     def _legend(self) -> list[_Entry]:
         """Place an entry for each drawn activity, and for everything else that needs an explanation."""
@@ -310,14 +309,11 @@ class _Drawing:
         for fill, label, x, line in self.legend:
             y = top + line * _LEGEND + 3
             colour = self.theme.colours["communication"] if fill == "waiting" else fill
-            faded = ' fill-opacity=".45"' if fill == "waiting" else ""
-            outline = f' stroke="{self.theme.outline}" stroke-width=".25"' if self.theme.outline else ""
+            faded = ".45" if fill == "waiting" else None
             if fill:
-                parts.append(
-                    f'<rect x="{x:.2f}" y="{y:.2f}" width="8" height="8" fill="{colour}"{faded}{outline}/>'
-                )
-            beside = x + (12 if fill else 0)
-            parts.append(f'<text x="{beside:.2f}" y="{y + 7.3:.2f}">{html.escape(label)}</text>')
+                box = {"x": x, "y": y, "width": 8, "height": 8, "fill": colour, "fill_opacity": faded}
+                parts.append(element("rect", **box, **self.theme.stroke))
+            parts.append(element("text", text=label, x=x + (12 if fill else 0), y=y + 7.3))
         return "".join(parts)
 
 

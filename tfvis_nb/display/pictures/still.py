@@ -1,7 +1,5 @@
 """A still picture of a trace: one strip of activity per lane, as SVG without script."""
 
-import html
-
 import numpy as np
 import pandas as pd
 
@@ -10,6 +8,7 @@ from tfvis_nb.analysis.events.bar_categories import drawn_activity
 from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.labels import lane_label, printable
+from tfvis_nb.core.markup import element
 from tfvis_nb.core.palette import COLOURS
 from tfvis_nb.core.prediction import is_predicted
 from tfvis_nb.core.trace import Trace
@@ -47,11 +46,18 @@ def picture(trace: Trace, *, annotated: bool = True) -> str:
     foot = f"0 to {format_duration(span)}{', predicted' if is_predicted(trace) else ''}" + (
         f"; {hidden} more lanes are not drawn" if hidden else ""
     )
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{_WIDTH}" height="{height}" '
-        f'viewBox="0 0 {_WIDTH} {height}" font-family="sans-serif" font-size="11" fill="#1f2430">'
-        f'<rect width="{_WIDTH}" height="{height}" fill="#fff"/>{labels}{strips}{notes}'
-        f'<text x="{LABELS}" y="{height - 6}" fill="#6b7280">{foot}</text></svg>'
+    size = {"width": _WIDTH, "height": height}
+    return element(
+        "svg",
+        element("rect", **size, fill="#fff"),
+        *(labels, strips, notes),
+        element("text", text=foot, x=LABELS, y=height - 6, fill="#6b7280"),
+        xmlns="http://www.w3.org/2000/svg",
+        **size,
+        viewBox=f"0 0 {_WIDTH} {height}",
+        font_family="sans-serif",
+        font_size=11,
+        fill="#1f2430",
     )
 
 
@@ -99,7 +105,7 @@ def _strip(levels: np.ndarray, lane: int, colour: str) -> str:
             high = round((_ROW - 3) * int(levels[start]) / _LEVELS)
             pieces.append(f"M{LABELS + start * width:g} {base}v-{high}h{(end - start) * width:g}v{high}")
         start = end
-    return f'<path fill="{colour}" d="{"".join(pieces)}"/>'
+    return element("path", fill=colour, d="".join(pieces))
 
 
 def _annotations(trace: Trace, shown: int) -> str:
@@ -114,18 +120,18 @@ def _annotations(trace: Trace, shown: int) -> str:
         ends = (min(max(int(time) - origin, 0), span) for time in (start, end))
         x, right = (LABELS + round(time * (_WIDTH - LABELS) / span, 1) for time in ends)
         wide, high = max(right - x, 1), _ROW * shown + 2
-        pieces.append(
-            f'<rect x="{x:g}" width="{wide:g}" height="{high}" fill="{NOTE}" fill-opacity=".15"/>'
-            f'<rect x="{x:g}" width="1" height="{high}" fill="{NOTE}"/>'
-            f'<text x="{min(x + 3, _WIDTH - 14):g}" y="{high + 10}" fill="{NOTE}">{number}</text>'
-        )
+        pieces += [
+            element("rect", x=x, width=wide, height=high, fill=NOTE, fill_opacity=".15"),
+            element("rect", x=x, width=1, height=high, fill=NOTE),
+            element("text", text=number, x=min(x + 3, _WIDTH - 14), y=high + 10, fill=NOTE),
+        ]
     return "".join(pieces)
 
 
 def _label(lanes: LaneOrder, lane: int) -> str:
     row = lanes.table.iloc[lane]
     text = lane_label(row["task"], row["device"], row["lane"])
-    return f'<text x="4" y="{_ROW * (lane + 1) - 4}">{html.escape(printable(text, _MOST_LETTERS))}</text>'
+    return element("text", text=printable(text, _MOST_LETTERS), x=4, y=_ROW * (lane + 1) - 4)
 
 
 def _lane_colours(trace: Trace, lanes: LaneOrder) -> list[str]:

@@ -16,6 +16,11 @@ class Theme(NamedTuple):
     note: str
     colours: dict[str, str]
 
+    @property
+    def stroke(self) -> dict[str, str]:
+        """The attributes of an outline."""
+        return {"stroke": self.outline, "stroke_width": ".25"} if self.outline else {}
+
 
 NOTE = "#c26a00"
 """The colour of annotations; js/ui/styles/base.css has it and that of the dark theme too."""
