@@ -10,7 +10,6 @@ import type { Actions } from "./actions";
 type Run = (actions: Actions, isShift: boolean) => void;
 
 export interface Command {
-  id: string;
   /** The keys or the gesture, as written in the help. */
   keys: string;
   label: string;
@@ -34,50 +33,43 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
     title: "Move",
     commands: [
       {
-        id: "zoom",
         keys: "W S",
         label: "zoom in and out; faster with Shift",
         hold: { KeyW: { zoom: 1, pan: 0 }, KeyS: { zoom: -1, pan: 0 } },
       },
       {
-        id: "pan",
         keys: "A D",
         label: "left and right",
         hold: { KeyA: { zoom: 0, pan: -1 }, KeyD: { zoom: 0, pan: 1 } },
       },
-      { id: "wheel-zoom", keys: "Ctrl wheel, pinch", label: "zoom at the pointer" },
-      { id: "wheel-pan", keys: "Shift wheel", label: "left and right" },
-      { id: "drag-pan", keys: "Shift drag", label: "move the picture" },
-      { id: "drag-zoom", keys: "Alt drag", label: "zoom to the dragged part" },
-      { id: "ruler", keys: "drag the ruler", label: "zoom to the dragged time" },
-      { id: "overview", keys: "drag the overview", label: "choose the visible part" },
+      { keys: "Ctrl wheel, pinch", label: "zoom at the pointer" },
+      { keys: "Shift wheel", label: "left and right" },
+      { keys: "Shift drag", label: "move the picture" },
+      { keys: "Alt drag", label: "zoom to the dragged part" },
+      { keys: "drag the ruler", label: "zoom to the dragged time" },
+      { keys: "drag the overview", label: "choose the visible part" },
       {
-        id: "zoom-notch",
         keys: "+ −",
         label: "zoom by one notch",
         run: { Equal: zoomIn, NumpadAdd: zoomIn, Minus: zoomOut, NumpadSubtract: zoomOut },
       },
       {
-        id: "whole",
         keys: "0, Home",
         label: "everything; in a chosen step, that step first",
         run: { Digit0: whole, Numpad0: whole, Home: whole },
       },
       {
-        id: "back",
         keys: "Backspace",
         label: "previous view; Shift: next",
         run: { Backspace: (actions, isShift) => (isShift ? actions.forward() : actions.back()) },
       },
       {
-        id: "views",
         keys: "V",
         label: "colours, groups, named views; Shift V: copy a link to this view",
         run: { KeyV: (actions, isShift) => (isShift ? actions.copyLink() : actions.openView()) },
       },
-      { id: "full-screen", keys: "Shift F", label: "fill the screen; Esc leaves it" },
+      { keys: "Shift F", label: "fill the screen; Esc leaves it" },
       {
-        id: "scroll",
         keys: "Page up, down",
         label: "scroll the lanes",
         run: {
@@ -90,12 +82,11 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
   {
     title: "Select",
     commands: [
-      { id: "click", keys: "click", label: "an event; Ctrl adds another" },
-      { id: "idle", keys: "click an idle device", label: "the gap and its cause" },
-      { id: "range", keys: "drag", label: "a range; its edges snap to events, not with Alt" },
-      { id: "event-zoom", keys: "double click", label: "zoom to an event, or to everything" },
+      { keys: "click", label: "an event; Ctrl adds another" },
+      { keys: "click an idle device", label: "the gap and its cause" },
+      { keys: "drag", label: "a range; its edges snap to events, not with Alt" },
+      { keys: "double click", label: "zoom to an event, or to everything" },
       {
-        id: "fit",
         keys: "F, Enter",
         label: "zoom to the selection",
         run: {
@@ -104,19 +95,16 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
         },
       },
       {
-        id: "menu",
         keys: "right click, Menu",
         label: "actions for an event or a lane",
         run: { ContextMenu: (actions) => actions.openMenu() },
       },
       {
-        id: "copy",
         keys: "Ctrl C",
         label: "copy the name of the selected event",
         controlled: { c: (actions, isTyping) => !isTyping && actions.copySelected() },
       },
       {
-        id: "in-lane",
         keys: "← →",
         label: "event before and after in the lane",
         run: {
@@ -125,37 +113,31 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
         },
       },
       {
-        id: "across",
         keys: "↑ ↓",
         label: "lane above and below",
         run: { ArrowUp: (actions) => actions.stepAcross(-1), ArrowDown: (actions) => actions.stepAcross(1) },
       },
       {
-        id: "follow",
         keys: "[ ]",
         label: "to its producer, to its consumer",
         run: { BracketLeft: (actions) => actions.follow(-1), BracketRight: (actions) => actions.follow(1) },
       },
       {
-        id: "graph",
         keys: "G",
         label: "graph of its producers and consumers",
         run: { KeyG: (actions) => actions.toggleGraph() },
       },
       {
-        id: "graph-walk",
         keys: "← → ↑ ↓ in the graph",
         label: "along its edges; Enter selects, + − change the hops, 0 fits it",
       },
       {
-        id: "code",
         keys: "L",
         label: "code: the time of each line",
         run: { KeyL: (actions) => actions.toggleCode() },
       },
-      { id: "code-walk", keys: "↑ ↓ in the code", label: "from line to line; Enter selects a line's events" },
+      { keys: "↑ ↓ in the code", label: "from line to line; Enter selects a line's events" },
       {
-        id: "clear",
         keys: "Esc",
         label: "clear search, selection, marks; then close the graph",
         run: { Escape: (actions) => actions.clear() },
@@ -166,7 +148,6 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
     title: "Find and measure",
     commands: [
       {
-        id: "search",
         keys: "/, Ctrl F",
         label: "search; Enter, Shift Enter: next, previous; Esc: back to the lanes",
         typed: { "/": (actions) => actions.focusSearch() },
@@ -174,50 +155,43 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
         controlled: { f: (actions) => actions.focusSearch() },
       },
       {
-        id: "match",
         keys: ", .",
         label: "previous, next match",
         run: { Comma: (actions) => actions.nextMatch(-1), Period: (actions) => actions.nextMatch(1) },
       },
       {
-        id: "critical",
         keys: "C",
         label: "the critical path: what the step waited for",
         run: { KeyC: ({ store }) => toggleCritical(store) },
       },
       {
-        id: "tensors",
         keys: "T",
         label: "tensors in memory: a bar from allocation to free",
         run: { KeyT: ({ store, surroundings }) => toggleTensors(store, surroundings.hint) },
       },
       {
-        id: "mark",
         keys: "M",
         label: "measure the selection; Shift M keeps the mark",
         run: { KeyM: (actions, isShift) => actions.mark(isShift) },
       },
       {
-        id: "annotate",
         keys: "N",
         label: "name and comment the selection, mark or time; Shift N: list",
         run: { KeyN: (actions, isShift) => (isShift ? actions.listAnnotations() : actions.annotate()) },
       },
       {
-        id: "wall-clock",
         keys: "U",
         label: "date and time of day at the pointer, or time since the start",
         run: { KeyU: (actions) => actions.toggleWallClock() },
       },
-      { id: "fields", keys: "op: name: lane: kind:", label: "search that field only, e.g. op:MatMul" },
-      { id: "words", keys: '"a b"  -a  a|b', label: "a phrase, without a, either" },
-      { id: "steps-searched", keys: "step:3  step:3-7", label: "only these steps" },
-      { id: "lines", keys: "line:12  file:model.py", label: "only ops of that line" },
-      { id: "is-critical", keys: "is:critical", label: "only the critical path" },
-      { id: "lengths", keys: ">5ms  dur:<10us", label: "longer, shorter" },
-      { id: "bytes", keys: "bytes:>1MB", label: "moved or produced more; < for less" },
+      { keys: "op: name: lane: kind:", label: "search that field only, e.g. op:MatMul" },
+      { keys: '"a b"  -a  a|b', label: "a phrase, without a, either" },
+      { keys: "step:3  step:3-7", label: "only these steps" },
+      { keys: "line:12  file:model.py", label: "only ops of that line" },
+      { keys: "is:critical", label: "only the critical path" },
+      { keys: ">5ms  dur:<10us", label: "longer, shorter" },
+      { keys: "bytes:>1MB", label: "moved or produced more; < for less" },
       {
-        id: "help",
         keys: "?",
         label: "show this help",
         typed: { "?": ({ store }) => store.setPanel({ helpOpen: !store.helpOpen }) },
@@ -227,10 +201,9 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
   {
     title: "Lanes and steps",
     commands: [
-      { id: "label", keys: "point at a label", label: "pin the lane to the top, or hide it" },
-      { id: "filter", keys: "Filter lanes", label: "show matching lanes, e.g. worker 1 copy" },
+      { keys: "point at a label", label: "pin the lane to the top, or hide it" },
+      { keys: "Filter lanes", label: "show matching lanes, e.g. worker 1 copy" },
       {
-        id: "fold-lane",
         keys: "Z",
         label: "fold the lane under the pointer to one row; Shift Z: all lanes",
         run: {
@@ -238,9 +211,9 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
             isShift ? actions.store.lanes.foldLanes(actions.store.arrangement) : actions.fold(),
         },
       },
-      { id: "fold", keys: "click a group", label: "fold it; its activity stays visible" },
-      { id: "steps", keys: "Steps", label: "click a bar for one step; all, or aligned" },
-      { id: "step-colours", keys: "orange, violet bars", label: "longer than usual; more GPU work" },
+      { keys: "click a group", label: "fold it; its activity stays visible" },
+      { keys: "Steps", label: "click a bar for one step; all, or aligned" },
+      { keys: "orange, violet bars", label: "longer than usual; more GPU work" },
     ],
   },
 ];
