@@ -5,9 +5,6 @@ import { xAt } from "../model/viewport";
 import type { Store } from "../state/store";
 import type { Pointer } from "./pointer";
 
-/** From the top of a bar to below it (CSS px). */
-const BELOW_BAR_PX = 16;
-
 export function bindContextMenu(
   lanes: HTMLElement,
   labels: HTMLElement,
@@ -64,8 +61,12 @@ export function besideSelected(store: Store): { x: number; y: number; event: num
   const top = selected === null ? null : store.placement.top(selected);
   if (selected !== null && top !== null && top >= scroll && top < scroll + height) {
     const x = xAt(viewport, store.drawn.start[selected], width);
-    return { x: Math.min(Math.max(x, 0), width - 40), y: top - scroll + BELOW_BAR_PX, event: selected };
+    return {
+      x: Math.min(Math.max(x, 0), width - 40),
+      y: top - scroll + store.placement.height(selected) + 1,
+      event: selected,
+    };
   }
   const first = store.arrangement.items.find((item) => item.type === "lane" && item.y >= scroll);
-  return { x: 40, y: (first?.y ?? scroll) - scroll + BELOW_BAR_PX, event: null };
+  return { x: 40, y: (first?.y ?? scroll) - scroll + 16, event: null };
 }

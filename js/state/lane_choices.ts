@@ -3,8 +3,8 @@
 import { type Arrangement, type LaneItem, ROW_HEIGHT } from "../model/lanes/layout";
 import { type BarsItem, TRACK_HEIGHT } from "../model/lanes/tracks";
 
-/** Higher curves of memory and counters tell no more. */
-const MOST_CURVE_HEIGHT = 3 * TRACK_HEIGHT;
+/** Higher rows and curves show no more. */
+const MOST_SCALE = 3;
 
 export class LaneChoices {
   readonly collapsed = new Set<string>();
@@ -12,8 +12,8 @@ export class LaneChoices {
   readonly folded = new Map<string, boolean>();
   /** Lanes that would begin folded and have room for all of their rows. */
   readonly unfolded = new Set<string>();
-  /** Height of memory and counters (CSS px). */
-  curveHeight = TRACK_HEIGHT;
+  /** How many times their least height rows, memory and counters have. */
+  scale = 1;
   readonly hidden = new Set<string>();
   /** In the order in which they were pinned. */
   pinned: readonly string[] = [];
@@ -77,12 +77,18 @@ export class LaneChoices {
     if (this.unfolded.size > 0) this.changed();
   }
 
-  /** Give memory and counters the height that lanes leave. */
-  growCurves({ items, height: used }: Arrangement, height: number): void {
-    const curves = items.filter(({ type }) => type === "memory" || type === "counter").length;
-    const grown = Math.floor(this.curveHeight + (height - used) / (curves || 1));
-    if (curves === 0 || grown <= this.curveHeight) return;
-    this.curveHeight = Math.min(grown, MOST_CURVE_HEIGHT);
+  /** Make rows, memory and counters higher while all lanes together need less than `height` (CSS px). */
+  grow({ items, height: used }: Arrangement, height: number): void {
+    let [least, now] = [0, 0];
+    for (const item of items)
+      if (item.type === "lane") {
+        least += item.rows.length * ROW_HEIGHT;
+        now += item.rows.length * item.rowHeight;
+      } else if ((item.type === "memory" || item.type === "counter") && item.height >= TRACK_HEIGHT) {
+        least += TRACK_HEIGHT;
+        now += item.height;
+      }
+    this.scale = Math.min(Math.max((height - used + now) / (least || 1), 1), MOST_SCALE);
     this.changed();
   }
 

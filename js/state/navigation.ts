@@ -1,6 +1,6 @@
 /** Where a timeline looks: moves the view in time and the lanes up and down, so that something is seen. */
 
-import { GROUP_HEIGHT, laneKey, ROW_HEIGHT } from "../model/lanes/layout";
+import { GROUP_HEIGHT, laneKey } from "../model/lanes/layout";
 import { entryOfEvent } from "../model/lod/merged";
 import { fit, type Viewport, zoomAt } from "../model/viewport";
 import { Motion } from "./motion";
@@ -155,7 +155,7 @@ export class Navigation {
   isInSight(id: number): boolean {
     const { placement, scroll, height } = this.store;
     const top = placement.top(id);
-    return top !== null && top >= scroll + 24 && top + 17 <= scroll + height - 6;
+    return top !== null && top >= scroll + 24 && top + placement.height(id) <= scroll + height - 8;
   }
 
   /** Scroll the lanes until an event's row is in view. */
@@ -179,7 +179,10 @@ export class Navigation {
       return;
     }
     const tops = new Set(selection.events.map((id) => store.placement.top(id)).filter((top) => top !== null));
-    const [highest, lowest] = [Math.min(...tops), Math.max(...tops) + ROW_HEIGHT];
+    const [highest, lowest] = [
+      Math.min(...tops),
+      Math.max(...tops) + store.placement.height(selection.events[0]),
+    ];
     if (lowest - highest > store.height - HEADROOM) {
       store.lanes.gather(lanes.map((lane) => laneKey(store.drawn.lanes[lane])));
       store.scrollTo(0);

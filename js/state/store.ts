@@ -209,7 +209,7 @@ export class Store extends ShownStep {
           ? this.derived.folded(lane.id)
           : null,
       tracks: this.aligned ? [] : this.tracks,
-      curveHeight: this.lanes.curveHeight,
+      scale: this.lanes.scale,
       counters: this.aligned ? [] : [...this.counters, ...own.counters],
       bars: this.aligned ? [] : own.bars,
       foldedBars: (key, track) => foldedBars(track, this.lanes.folded.get(key)),

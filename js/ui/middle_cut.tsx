@@ -2,15 +2,16 @@
 
 import { withoutControls } from "../model/format/bidi";
 
-const TAIL = 12;
+/** Texts of other directions are one piece. */
+const PARTS = /^([ -~]{10,})([ -~]{10})$/;
 
 export function MiddleCut({ text }: { text: string }) {
-  const letters = [...withoutControls(text)];
-  const at = Math.max(letters.length - TAIL, 0);
+  const [, start, end] = PARTS.exec(text) ?? [];
+  if (!end) return withoutControls(text);
   return (
     <span class="middle-cut">
-      <span>{letters.slice(0, at).join("")}</span>
-      {letters.slice(at).join("")}
+      <span>{start}</span>
+      <span>{end}</span>
     </span>
   );
 }

@@ -42,9 +42,6 @@ import { Toolbar } from "./parts/toolbar";
 import { Tooltip } from "./parts/tooltip";
 import { bindScroll, bindSizes, fitHeight, followSize, hasTabs } from "./sizes";
 
-/** From the top of a bar to its middle (CSS px). */
-const HALF_BAR_PX = 8;
-
 /**
  * The programmatic view of a mounted timeline: where an event (by id) is on the screen, how long frames took.
  */
@@ -236,7 +233,7 @@ function locate(lanes: HTMLElement, store: Store, id: number | null): { x: numbe
   const left = Math.max((store.drawn.start[id] - start) * scale, 0);
   const right = Math.min((store.end(id) - start) * scale, store.width);
   if (top === null || right < 0 || left > store.width) return null;
-  const y = top - store.scroll + HALF_BAR_PX;
+  const y = top - store.scroll + store.placement.height(id) / 2;
   if (y < 0 || y > store.height) return null;
   const box = lanes.getBoundingClientRect();
   return { x: box.left + (left + Math.max(right, left)) / 2, y: box.top + y };

@@ -170,9 +170,16 @@ export function followSize(
 ): void {
   let isNarrow = false;
   let isClosed = false;
-  // Where tabs or another timeline follow, they take the height that lanes leave; so do the cells of a notebook.
-  if (!(HAS_PANELS && store.host.link) && !root.dataset.grows)
-    store.on(["details"], () => store.lanes.growCurves(store.arrangement, store.height));
+  let filled = 0;
+  // Other windows, not panes that open, give lanes another height: under the pointer they stay as high as they are.
+  const fill = () => {
+    // Where tabs or another timeline follow, they take the height that lanes leave; so do the cells of a notebook.
+    if ((HAS_PANELS && store.host.link) || root.dataset.grows || !store.details) return;
+    if (root.clientHeight === filled || !store.height) return;
+    filled = root.clientHeight;
+    store.lanes.grow(store.arrangement, store.height);
+  };
+  store.on(["details"], fill);
   const observer = new ResizeObserver(() => {
     // This also sets the first size: a restored or hidden output has no size at mount.
     const wasNarrow = isNarrow;
@@ -186,6 +193,7 @@ export function followSize(
     const isCovered = (isNarrow || store.graphOpen) && selected !== null && actions.isInSight(selected);
     if (!root.dataset.grows && store.height === 0) useRoom(store, lanes.clientHeight);
     store.setSize(lanes.clientWidth, lanes.clientHeight);
+    fill();
     if (isCovered) actions.keepInSight(selected);
     frame.resize();
   });

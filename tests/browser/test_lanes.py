@@ -134,7 +134,7 @@ def test_names_that_are_cut_keep_their_ends(exported: OpenExported, tmp_path: Pa
     column = timeline.host.get_by_role("group", name="Lanes")
     for name in names:
         expect(column.locator("b", has_text=name)).to_have_text(name)
-        expect(column.get_by_text(name[-6:], exact=True)).to_be_in_viewport(ratio=1)
+        expect(column.get_by_text(name[-10:], exact=True)).to_be_in_viewport(ratio=1)
 
 
 def test_filter_hide_and_pin(timeline: Timeline) -> None:

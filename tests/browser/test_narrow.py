@@ -226,6 +226,28 @@ def test_lanes_that_have_room_begin_unfolded(exported: OpenExported, tmp_path: P
     expect(lane).to_have_attribute("aria-expanded", "true")
 
 
+def test_rows_use_the_height_of_the_window(exported: OpenExported, tmp_path: Path) -> None:
+    rows = [op(name, at * 10 * US, 900 * US) for at, name in enumerate("abcdefghij")]
+    timeline = exported(built(rows).to_html(tmp_path / "page.html")).wait()
+
+    def distance() -> float:
+        upper, lower = (timeline.place(event)[1] for event in (0, 1))
+        return lower - upper
+
+    resize(timeline, 1280)
+    high = distance()
+    box = timeline.lanes.bounding_box()
+    assert box
+    # The last row is in sight, and no lane has to be scrolled.
+    assert timeline.place(9)[1] + high / 2 < box["y"] + box["height"]
+    # A bar is selected at its edges as well.
+    timeline.page.mouse.click(box["x"] + box["width"] / 2, timeline.place(1)[1] + high / 2 - 3)
+    expect(timeline.title).to_have_text("b")
+    timeline.page.set_viewport_size(ViewportSize(width=1280, height=400))
+    timeline.page.evaluate("() => new Promise(requestAnimationFrame)")
+    assert high >= 2 * distance()
+
+
 def test_the_headline_opens_the_first_finding(timeline: Timeline) -> None:
     (title,) = steps().findings["title"]
     resize(timeline, 700)

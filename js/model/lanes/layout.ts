@@ -48,6 +48,8 @@ export interface LaneItem {
   height: number;
   /** The lane's rows, or the one that stands for all of them. */
   rows: Row[];
+  /** From one row to the next. */
+  rowHeight: number;
   /** How many rows the lane has unfolded. */
   depth: number;
   folded: boolean;
@@ -117,7 +119,8 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
     const depth = own.length;
     const one = depth > 1 ? options.folded(lane) : null;
     const shown = one ? [one] : own;
-    const height = LANE_PAD_ABOVE + shown.length * ROW_HEIGHT + LANE_PAD_BELOW;
+    const rowHeight = Math.floor(ROW_HEIGHT * (options.scale ?? 1));
+    const height = LANE_PAD_ABOVE + shown.length * rowHeight + LANE_PAD_BELOW;
     const [key, label] = [laneKey(lane), laneName(lane.lane)];
     const folded = one !== null;
     items.push({
@@ -129,6 +132,7 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
       y,
       height,
       rows: shown,
+      rowHeight,
       depth,
       folded,
       pinned,
@@ -234,13 +238,13 @@ export function itemAt(arrangement: Arrangement, y: number): { item: Item; row: 
   }
   const item = items[low];
   if (item.type !== "lane") return { item, row: 0 };
-  const row = Math.floor((y - item.y - LANE_PAD_ABOVE) / ROW_HEIGHT);
+  const row = Math.floor((y - item.y - LANE_PAD_ABOVE) / item.rowHeight);
   return { item, row: Math.min(Math.max(row, 0), item.rows.length - 1) };
 }
 
 /** The top of a row of a lane (CSS px from the top). */
 export function rowTop(item: LaneItem, row: number): number {
-  return item.y + LANE_PAD_ABOVE + row * ROW_HEIGHT;
+  return item.y + LANE_PAD_ABOVE + row * item.rowHeight;
 }
 
 function countEvents(rows: readonly Row[]): number {

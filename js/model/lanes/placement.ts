@@ -1,7 +1,7 @@
 /** Where in an arrangement an event is. */
 
 import type { Drawn, Row } from "../types";
-import { type Arrangement, type LaneItem, rowTop } from "./layout";
+import { type Arrangement, type LaneItem, ROW_HEIGHT, rowTop } from "./layout";
 import { shownWith } from "./shown_with";
 
 /** For each event the row of its lane that holds it; events of other steps keep 0. */
@@ -11,8 +11,7 @@ export function rowNumbers(count: number, rows: readonly (readonly Row[])[]): Ui
   return numbers;
 }
 
-/** From the top of a bar to its middle, and from the edge of a lane to where arrows end in it (CSS px). */
-const BAR_MIDDLE = 8.5;
+/** From the edge of a lane to where arrows end in it (CSS px). */
 const EDGE = 2;
 
 export class Placement {
@@ -50,6 +49,11 @@ export class Placement {
     return group ? group.y + 2 : null;
   }
 
+  /** Height of an event's bar (CSS px), 1 below the top of its row. */
+  height(id: number): number {
+    return (this.#lanes.get(this.#drawn.lane[id])?.rowHeight ?? ROW_HEIGHT) - 2;
+  }
+
   /**
    * Where the arrow between two events leaves one and meets the other (CSS px): in the middle of their bars, but at the
    * nearer edge of a folded lane, through whose labels it would run. Null when one of them is nowhere.
@@ -62,7 +66,7 @@ export class Placement {
 
   #end(id: number, top: number, other: number): number {
     const item = this.#lanes.get(this.#drawn.lane[id]);
-    if (!item?.folded) return top + BAR_MIDDLE;
+    if (!item?.folded) return top + this.height(id) / 2 + 1;
     return other < top ? item.y + EDGE : item.y + item.height - EDGE;
   }
 }

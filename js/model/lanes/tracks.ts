@@ -63,8 +63,8 @@ export type AnyTrackItem = MemoryItem | TensorsItem | CounterItem | BarsItem;
 export interface TrackOptions {
   /** Memory of allocators, below the lanes of their devices. */
   tracks: readonly Track[];
-  /** The height of memory and counters. */
-  curveHeight?: number;
+  /** How many times their least height rows, memory and counters have. */
+  scale?: number;
   /** The bars of its buffers; null if hidden. */
   tensors: (track: Track) => TensorRows | null;
   /** Counters, below the memory. */
@@ -86,12 +86,13 @@ export interface PlacedTracks {
 
 /** The tracks that are not hidden and fit the words of the lanes' filter. */
 export function shownTracks(
-  { tracks, curveHeight = TRACK_HEIGHT, tensors, counters, bars = [], foldedBars }: TrackOptions,
+  { tracks, scale = 1, tensors, counters, bars = [], foldedBars }: TrackOptions,
   hidden: ReadonlySet<string>,
   words: readonly string[],
 ): PlacedTracks[] {
   const isShown = (key: string, track: { task: string; device: string }, name: string) =>
     !hidden.has(key) && matchesLane({ task: track.task, device: track.device, lane: name }, words);
+  const curveHeight = Math.floor(TRACK_HEIGHT * scale);
   const highest = tracks.reduce((most, track) => Math.max(most, track.peak), 0);
   const memory = tracks.map((track) => {
     const isLow = track.peak < LOW_MEMORY_SHARE * highest;

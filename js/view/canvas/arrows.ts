@@ -13,8 +13,6 @@ const MAX_ARROWS = 48;
 const MAX_EVENTS = 300;
 /** Ends this near to each other in time (CSS px) are joined from above or below. */
 const STEEP = 12;
-/** Height of a bar (CSS px). */
-const BAR = 15;
 
 export function drawArrows(surface: Surface, store: Store, tokens: Tokens): void {
   const { details, drawn, selected, selection, range, flowsOpen } = store;
@@ -64,7 +62,9 @@ function arrow(
   if (Math.abs(x1 - x0) < STEEP && above !== below) {
     // What starts while its cause runs is right above or below it: a line from side to side would be a knot.
     const down = Math.sign(below - above);
-    const [leaves, tip] = [above + (down > 0 ? BAR : 0) + 1, below + (down > 0 ? 0 : BAR) + 1];
+    const edge = (top: number, id: number, isLower: boolean) =>
+      top + 1 + (isLower ? store.placement.height(id) : 0);
+    const [leaves, tip] = [edge(above, from, down > 0), edge(below, to, down < 0)];
     const x = x1 + Math.min((xAt(store.viewport, store.end(to), surface.width) - x1) / 2, 5);
     const middle = (leaves + tip) / 2;
     pen.moveTo(x0, leaves);

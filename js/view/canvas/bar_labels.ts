@@ -32,7 +32,7 @@ export class Names {
     context.textBaseline = "alphabetic";
     const moves = movesIn(drawn);
     const pattern = moves && hatch(context, store, tokens);
-    eachVisibleRow(store, (row, top) => {
+    eachVisibleRow(store, (row, top, height) => {
       eachWideBar(store, row, moves ? 4 : MIN_LABEL_PX, (id, x0, x1) => {
         const dimmed = shade[id] >= 128;
         // In a folded lane a bar can be a part of an event.
@@ -52,7 +52,8 @@ export class Names {
               left === x0 ? Math.floor(x0 * surface.ratio) / surface.ratio : whole(left),
               -8,
             );
-            context.fillRect(start, top, Math.max(whole(Math.min(right, surface.width + 8)) - start, 0), 15);
+            const wide = whole(Math.min(right, surface.width + 8)) - start;
+            context.fillRect(start, top, Math.max(wide, 0), height);
           }
         }
         // The name stands in the widest part, waiting or moving: across the border it could not be read.
@@ -62,7 +63,8 @@ export class Names {
           context.fillStyle =
             dimmed || room !== parts[0] ? tokens.text : store.painting.paints.text[shade[id] & 127];
           context.globalAlpha = dimmed ? 0.45 : 1;
-          this.write(context, drawn.names.get(drawn.name[id]), room[0], room[1], top + 11);
+          const baseline = top + height / 2 + 3.5;
+          this.write(context, drawn.names.get(drawn.name[id]), room[0], room[1], baseline);
         }
         context.globalAlpha = 1;
       });

@@ -22,6 +22,7 @@ import { type Surface, svgPen } from "./surface";
 import { SvgSheet } from "./svg_sheet";
 import { drawTensorNames, tensorColours, tensorShade } from "./tensors";
 
+/** Height of a bar of an own track (CSS px). */
 const BAR = 15;
 const PREVIEW = 12;
 
@@ -66,7 +67,7 @@ export class Bars {
         item.rows.forEach((row, index) => {
           const { colours, shade } = store.painting;
           const y = rowTop(item, index) - store.scroll + 1;
-          this.#row(sheet, store, row, y, BAR, nsPerPixel, colours, shade);
+          this.#row(sheet, store, row, y, item.rowHeight - 2, nsPerPixel, colours, shade);
         });
       if (item.type === "tensors")
         for (const { row, top: y, height } of item.tensors.rows)

@@ -53,16 +53,21 @@ export function drawOverlay(surface: Surface, store: Store, tokens: Tokens): voi
 }
 
 /** The place of an event's bar in the picture, at least 1 px wide; null when it is out of view. */
-function box(surface: Surface, store: Store, id: number): { x: number; y: number; width: number } | null {
+function box(
+  surface: Surface,
+  store: Store,
+  id: number,
+): Pick<DOMRect, "x" | "y" | "width" | "height"> | null {
   const top = store.placement.top(id);
   if (top === null) return null;
   const y = top - store.scroll + 1;
-  if (y < -15 || y > surface.height) return null;
+  const height = store.placement.height(id);
+  if (y < -height || y > surface.height) return null;
   const x0 = xAt(store.viewport, store.drawn.start[id], surface.width);
   const x1 = xAt(store.viewport, store.end(id), surface.width);
   if (x1 < -2 || x0 > surface.width + 2) return null;
   const left = Math.max(x0, -4);
-  return { x: left, y, width: Math.max(Math.min(x1, surface.width + 4) - left - 1, 1) };
+  return { x: left, y, width: Math.max(Math.min(x1, surface.width + 4) - left - 1, 1), height };
 }
 
 function outline(surface: Surface, store: Store, colour: string, id: number, width: number): void {
@@ -71,7 +76,7 @@ function outline(surface: Surface, store: Store, colour: string, id: number, wid
   const { context } = surface;
   context.strokeStyle = colour;
   context.lineWidth = width;
-  context.strokeRect(bar.x - width / 2, bar.y - width / 2, bar.width + width, 15 + width);
+  context.strokeRect(bar.x - width / 2, bar.y - width / 2, bar.width + width, bar.height + width);
 }
 
 function lightSameName(surface: Surface, store: Store, tokens: Tokens, id: number): void {
@@ -94,9 +99,9 @@ function lightSameName(surface: Surface, store: Store, tokens: Tokens, id: numbe
     if (!bar) continue;
     drawnCount++;
     context.globalAlpha = store.painting.theme === "dark" ? 0.2 : 0.26;
-    context.fillRect(bar.x, bar.y, bar.width, 15);
+    context.fillRect(bar.x, bar.y, bar.width, bar.height);
     context.globalAlpha = 0.9;
-    context.fillRect(bar.x, bar.y + 15, bar.width, 1);
+    context.fillRect(bar.x, bar.y + bar.height, bar.width, 1);
   }
   context.globalAlpha = 1;
 }
@@ -121,10 +126,10 @@ function outlineMatches(surface: Surface, store: Store, tokens: Tokens): void {
   if (!mask) return;
   const { context } = surface;
   context.fillStyle = tokens.accent;
-  eachVisibleRow(store, (row, top) => {
+  eachVisibleRow(store, (row, top, height) => {
     eachWideBar(store, row, 3, (id, x0, x1) => {
-      if (mask[id])
-        context.fillRect(Math.max(x0, 0), top + 13.5, Math.min(x1 - 1, surface.width) - Math.max(x0, 0), 1.5);
+      const left = Math.max(x0, 0);
+      if (mask[id]) context.fillRect(left, top + height - 1.5, Math.min(x1 - 1, surface.width) - left, 1.5);
     });
   });
 }
@@ -219,7 +224,7 @@ function drawPath(surface: Surface, store: Store, tokens: Tokens): void {
     if (start[at] !== end[at - 1]) isDown = false;
     if (top !== null) {
       // Under the names on the bars.
-      const y = top - store.scroll + 15;
+      const y = top - store.scroll + store.placement.height(event[at]);
       if (isDown) pen.lineTo(x(start[at]), y);
       else pen.moveTo(x(start[at]), y);
       pen.lineTo(x(end[at]), y);
@@ -238,8 +243,7 @@ function drawPath(surface: Surface, store: Store, tokens: Tokens): void {
   }
 }
 
-/** Height of a bar, and the corner that shows that it is annotated (CSS px). */
-const BAR = 15;
+/** The corner that shows that a bar is annotated (CSS px). */
 const CORNER = 6;
 
 export function drawAnnotations(surface: Surface, store: Store, tokens: Tokens): void {
@@ -304,7 +308,7 @@ function drawEvent(
   const right = Math.max(Math.min(x1, width + 2) - 1, left + 2);
   context.fillStyle = context.strokeStyle = tokens.note;
   context.lineWidth = 1.5;
-  context.strokeRect(left - 0.5, y - 0.5, right - left + 1, BAR + 1);
+  context.strokeRect(left - 0.5, y - 0.5, right - left + 1, store.placement.height(id) + 1);
   const corner = Math.min(CORNER, right - left);
   context.beginPath();
   context.moveTo(left, y);

@@ -12,7 +12,6 @@ const DASH = [4, 3];
 const RULE_SHARE = 0.6;
 /** Narrower bars have no room for an outline. */
 const LEAST = 7;
-const BAR = 15;
 
 /** Device pixels drawn and left out of a rule. */
 export const dashLengths = (ratio: number) => DASH.map((length) => Math.max(Math.round(length * ratio), 1));
@@ -28,13 +27,13 @@ export function outlineChanged(surface: Surface, store: Store, tokens: Tokens): 
   context.strokeStyle = tokens.text;
   context.lineWidth = 1.5;
   context.setLineDash(DASH);
-  eachVisibleRow(store, (row, top) => {
+  eachVisibleRow(store, (row, top, height) => {
     eachWideBar(store, row, LEAST, (id, x0, x1) => {
       if (!changed[id]) return;
       // On whole device pixels, like the raster under it; an end out of view has no edge.
       const left = Math.max(Math.floor(x0 * ratio) / ratio, -8);
       const right = Math.round(Math.min(x1 - 1, width + 8) * ratio) / ratio;
-      context.strokeRect(left + 0.75, top + 0.75, right - left - 1.5, BAR - 1.5);
+      context.strokeRect(left + 0.75, top + 0.75, right - left - 1.5, height - 1.5);
     });
   });
   context.setLineDash([]);

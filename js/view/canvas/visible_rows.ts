@@ -1,18 +1,19 @@
 /** Walks the rows that are in view, and the bars in them that are wide enough to carry something. */
 
-import { type LaneItem, rowTop } from "../../model/lanes/layout";
+import { rowTop } from "../../model/lanes/layout";
 import type { Row } from "../../model/types";
 import type { Store } from "../../state/store";
 
-/** Call `visit` for each row in view with the top of its bar in CSS pixels from the picture's top. */
-export function eachVisibleRow(store: Store, visit: (row: Row, top: number, item: LaneItem) => void): void {
+/** Call `visit` for each row in view with the top (CSS px from the picture's top) and the height of its bars. */
+export function eachVisibleRow(store: Store, visit: (row: Row, top: number, height: number) => void): void {
   for (const item of store.arrangement.items) {
     const top = item.y - store.scroll;
     if (top >= store.height) break;
     if (item.type !== "lane" || top + item.height <= 0) continue;
     item.rows.forEach((row, index) => {
       const y = rowTop(item, index) - store.scroll + 1;
-      if (y < store.height && y > -15) visit(row, y, item);
+      const height = item.rowHeight - 2;
+      if (y < store.height && y > -height) visit(row, y, height);
     });
   }
 }

@@ -7,10 +7,11 @@ import { formatCount, formatNumber } from "../../model/format/units";
 import { laneMeaning } from "../../model/glossary";
 import { clockSentence, commonClock } from "../../model/lanes/clock_bounds";
 import { locationLabel } from "../../model/lanes/labels";
-import { GROUP_HEIGHT, type GroupItem, type LaneItem } from "../../model/lanes/layout";
+import { GROUP_HEIGHT, type GroupItem, type LaneItem, ROW_HEIGHT } from "../../model/lanes/layout";
 import { OWN_TRACKS } from "../../model/lanes/tracks";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
+import { MiddleCut } from "../../ui/middle_cut";
 import { BarsLabel } from "./bars_label";
 import { CounterLabel } from "./counter_label";
 import { Depth, FoldLane } from "./fold_lane";
@@ -104,8 +105,8 @@ function GroupLabel(props: { store: Store; item: GroupItem; top: number; sticky?
 
 function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under: number }) {
   const top = item.y - store.scroll;
-  // The text of a tall lane stays in sight while any of its rows is.
-  const shift = Math.min(Math.max(under - top, 0), item.height - 24);
+  // Beside the first row; the text of a tall lane stays in sight while any of its rows is.
+  const shift = Math.min(Math.max(under - top, (item.rowHeight - ROW_HEIGHT) / 2), item.height - 24);
   const lane = store.drawn.lanes[item.lane];
   const meaning = laneMeaning(lane);
   const more = [meaning, lane.clock && clockSentence(lane.clock)].filter(Boolean).map((each) => `\n${each}`);
@@ -120,7 +121,9 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
       <FoldLane {...{ store, item, called }} top={shift} />
       <span class="text">
         {item.context && <span class="context">{item.context}</span>}
-        <LaneName label={item.label} />
+        <b>
+          <MiddleCut text={item.label} />
+        </b>
         <Depth item={item} />
       </span>
       <span class="tools" style={{ top: `${shift}px` }}>
@@ -136,18 +139,6 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
         <HideLane store={store} item={item} called={called} />
       </span>
     </div>
-  );
-}
-
-/** Names that are cut keep their last letters, which tell them apart; text of other directions is one piece. */
-function LaneName({ label }: { label: string }) {
-  const [, start, end] = label.match(/^([ -~]{10,})([ -~]{6})$/) ?? [];
-  if (!end) return <b>{label}</b>;
-  return (
-    <b class="parts">
-      <span>{start}</span>
-      <span>{end}</span>
-    </b>
   );
 }
 
@@ -224,7 +215,8 @@ function buttonsOf(labels: HTMLElement): HTMLElement[][] {
 function keepOneStop(labels: HTMLElement, present: Element | null): void {
   const buttons = buttonsOf(labels).flat();
   const stop = buttons.find((button) => button === present) ?? buttons[0];
-  for (const button of buttons) button.tabIndex = button === stop ? 0 : -1;
+  // Tools appear under the pointer.
+  for (const button of labels.querySelectorAll("button")) button.tabIndex = button === stop ? 0 : -1;
 }
 
 /** Move the focus: up and down to the same button of the next label, left and right within one. */
