@@ -194,6 +194,7 @@ def test_batches_of_a_keras_callback_are_part_of_its_time() -> None:
     assert "between train steps" in first["text"]
     assert first["gain"] == pytest.approx(270 / 370)
     assert keras.overview["headline"].startswith("Time between train steps takes 73.0 %")
+    assert "loop, mostly at " in keras.overview["headline"]
 
 
 def test_event_counts_only_within_the_stretch() -> None:

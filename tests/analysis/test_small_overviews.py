@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pytest
 from IPython.core.formatters import HTMLFormatter
 
+from tests.analysis.test_findings_of_kernels import gemm, trace_of
 from tests.real_traces import DATA, real_trace
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.overview.lines import overview_lines
-from tfvis_nb.core.format import unbroken
+from tfvis_nb.core.format import format_percent, unbroken
 from tfvis_nb.core.stacks import Frame, StackBuilder
 from tfvis_nb.display.overview.card import card
 from tfvis_nb.events import NO_STEP
@@ -47,6 +49,20 @@ def test_a_slow_first_step_is_told_apart() -> None:
     assert _steps([140, 100, 100, 100]).overview["first_step"] is None
     assert _steps([900, 100]).overview["first_step"] is None
     assert _steps([900, 100, 100, 100], first="kernel").overview["first_step"] is None
+
+
+@pytest.mark.parametrize(
+    ("trace", "cause"),
+    [
+        (_steps([100, 100, 100, 100, 300] * 6), "slow_steps.periodic"),
+        (trace_of((0, 900, "Mul", gemm(25))), "small_kernels"),
+    ],
+)
+def test_headline_starts_with_the_first_finding(trace: Trace, cause: str) -> None:
+    first = trace.findings.iloc[0]
+    assert (first["id"], first["level"]) == (cause, "problem")
+    assert trace.overview["headline"].startswith(first["title"])
+    assert format_percent(first["share"]) in trace.overview["headline"]
 
 
 def test_headline_and_step_time_have_one_median() -> None:

@@ -42,6 +42,7 @@ from tfvis_nb.analysis.source.lock_waits import LOCK_ADVICE, lock_waits, other_t
 from tfvis_nb.analysis.source.python_samples import (
     SampledLine,
     collected_share,
+    mostly_at,
     sampled_clause,
     sampled_figures,
     sampled_line,
@@ -461,7 +462,8 @@ def _without(figures: Figures) -> dict[str, Any]:
 
 def _headline(figures: Figures) -> str:
     if not _waits_for_input(figures):
-        return f"Time between {_steps(figures)} takes {format_percent(figures['loop_share'])} of the loop"
+        share = f"{format_percent(figures['loop_share'])} of the loop{mostly_at(figures)}"
+        return f"Time between {_steps(figures)} takes {share}"
     return f"Waiting for input between steps takes {_input_share(figures)}"
 
 

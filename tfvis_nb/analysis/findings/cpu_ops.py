@@ -170,7 +170,7 @@ def _summarise(figures: Figures) -> str:
 
 
 def _headline(figures: Figures) -> str:
-    return f"The GPU is idle for {step_time(figures)} while {_working(figures)}."
+    return f"The GPU is idle for {step_time(figures)} while {_working(figures)}"
 
 
 RULE = Rule(

@@ -24,7 +24,7 @@ from tfvis_nb.analysis.findings.rule import (
 from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
 from tfvis_nb.analysis.source.calling_thread import PYTHON_CALL
 from tfvis_nb.analysis.source.lock_waits import LOCK_ADVICE, other_thread
-from tfvis_nb.analysis.source.python_samples import called_line, sampled_clause, sampled_figures
+from tfvis_nb.analysis.source.python_samples import called_line, mostly_at, sampled_clause, sampled_figures
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import whole
@@ -284,7 +284,8 @@ def _headline(figures: Figures) -> str:
         "lock": "Waiting for Python's interpreter lock",
         "runtime": "Starting small ops",
     }
-    return f"{what.get(figures['kind'], figures.get('name'))} takes {step_time(figures)}"
+    at = mostly_at(figures["python"]) if figures["kind"] == "python" else ""
+    return f"{what.get(figures['kind'], figures.get('name'))} takes {step_time(figures)}{at}"
 
 
 RULE = Rule(

@@ -118,7 +118,7 @@ class Rule(NamedTuple):
     remedy: Remedy | None = None
     """The change that removes it, if a replay can predict the savings."""
     headline: Callable[[Figures], str] | None = None
-    """A sentence for the headline of a trace whose first finding is this one."""
+    """A clause for the headline of a trace whose first finding is this one; by default its title."""
 
     def of(self, trace: Trace) -> Trace:
         """Return the part of a trace that it covers."""

@@ -10,8 +10,11 @@ from tfvis_nb.analysis.findings.finding import PROBLEM
 from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.host_compute import RULE as HOST_COMPUTE
 from tfvis_nb.analysis.findings.idle_causes import is_doubtful, while_idle
+from tfvis_nb.analysis.findings.idle_device import RULE as IDLE_DEVICE
+from tfvis_nb.analysis.findings.launch_bound import RULE as LAUNCHES
 from tfvis_nb.analysis.findings.out_of_memory import RULE as OUT_OF_MEMORY
 from tfvis_nb.analysis.findings.out_of_memory import ended
+from tfvis_nb.analysis.findings.rule import step_time
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.idle.device_idle import device_idle, idle_by_cause
 from tfvis_nb.analysis.overview.lines import kind_label
@@ -48,7 +51,9 @@ def _of_steps(trace: Trace, facts: Mapping[str, Any]) -> Text:
     tuning = TUNING.measure(others).share
     table = device_idle(others)
     is_host = bool(why_not(table))
-    problem = _first_finding(trace, of_host=is_host)
+    first = _first_finding(trace, of_host=is_host)
+    problem = "" if first is None else _clause(first)
+    idle_cause = "" if first is None else _idle_cause(first)
     if tuning >= _MUCH:
         words = whole_figures(is_undivided(trace))
         problem = Text("headline_tuning", share=format_percent(tuning), **words)
@@ -57,30 +62,40 @@ def _of_steps(trace: Trace, facts: Mapping[str, Any]) -> Text:
     outside, loop = facts["outside"], [device["loop_busy_share"] for device in facts["devices"]]
     if outside and outside["loop_share"] >= _MOSTLY_PAUSES and None not in loop:
         busy = _spread(loop)
-        if not problem:
+        if not problem or idle_cause:
             problem = Text("headline_pauses", share=format_percent(outside["loop_share"]))
         return Text("headline_loop", problem=problem, devices=_noun(table), busy=busy)
-    return _of_devices(others, table, problem)
+    return _of_devices(others, table, problem, idle_cause)
 
 
-def _first_finding(trace: Trace, *, of_host: bool) -> str:
-    """Return the clause of the first finding, if it is a problem and has one.
+def _first_finding(trace: Trace, *, of_host: bool) -> pd.Series | None:
+    """Return the first finding if it is a problem.
 
-    Without devices, the op, layer or line that takes most of the steps has one even if it is no problem: the
+    Without devices, the op, layer or line that takes most of the steps counts even if it is no problem: the
     share of host compute would only repeat that the steps run on the host.
     """
     others = findings(trace)[findings(trace)["kind"] != OUT_OF_MEMORY.kind]
     if not len(others):
-        return ""
+        return None
     first = others.iloc[0]
     is_most = of_host and first["kind"] == HOST_COMPUTE.kind and first["share"] >= _MUCH
-    if first["level"] != PROBLEM and not is_most:
-        return ""
-    words = next(rule.headline for rule in RULES.values() if rule.kind == first["kind"])
-    return "" if words is None else words(first["figures"])
+    return first if first["level"] == PROBLEM or is_most else None
 
 
-def _of_devices(trace: Trace, table: pd.DataFrame, problem: str) -> Text:
+def _clause(finding: pd.Series) -> str:
+    words = next(rule.headline for rule in RULES.values() if rule.kind == finding["kind"])
+    figures = finding["figures"]
+    return words(figures) if words else f"{finding['title']}, which costs {step_time(figures)}"
+
+
+def _idle_cause(finding: pd.Series) -> str:
+    """Return the cause of idle time that a finding is about; empty if it is about something else."""
+    if finding["kind"] == LAUNCHES.kind:
+        return "late launch"
+    return str(finding["figures"]["cause"]) if finding["kind"] == IDLE_DEVICE.kind else ""
+
+
+def _of_devices(trace: Trace, table: pd.DataFrame, problem: str, idle_cause: str) -> Text:
     """Describe how busy devices were, and the first problem or the main cause of idle time."""
     total = max(int(table["step_ns"].sum()), 1)
     busy = int(table["busy_ns"].sum()) / total
@@ -91,9 +106,9 @@ def _of_devices(trace: Trace, table: pd.DataFrame, problem: str) -> Text:
     doubtful = is_doubtful(trace, cause, int(causes.max()) / max(int(table["steps"].sum()), 1))
     spread = _spread(table["busy_share"])
     words = whole_figures(is_undivided(trace))
-    if problem:
+    if problem and idle_cause != cause:
         return Text("headline_problem", problem=problem, devices=noun, busy=spread)
-    if busy >= _WELL_USED or not share:
+    if not share or (busy >= _WELL_USED and not problem):
         return Text("headline_busy", devices=noun, busy=spread, **words)
     return Text(
         "headline_waits",

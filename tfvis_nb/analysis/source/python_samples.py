@@ -11,6 +11,8 @@ from tfvis_nb.core.intervals import union
 from tfvis_nb.core.metadata import GC_PAUSES, PYTHON_SAMPLES, THREAD_SAMPLES
 from tfvis_nb.core.trace import Trace
 
+_SURE = 1.645
+"""Standard deviations above the mean that 5 % of samples exceed by chance."""
 FEWEST_FOR_SHARE = 25
 """With fewer samples they are counted: the standard error of a share is at most 0.5 / 25 ** 0.5 = 0.1."""
 
@@ -81,6 +83,21 @@ def sampled_figures(sampled: SampledLine | None) -> dict[str, Any] | None:
         "line_share": sampled.share,
         "samples": sampled.samples,
     }
+
+
+def mostly_at(figures: Mapping[str, Any] | None) -> str:
+    """Name the line for a headline, if it surely has most of the time: by a one-sided test at 5 %.
+
+    >>> mostly_at({"line": "train.py:7", "line_share": 0.8, "samples": 20})
+    ', mostly at train.py:7'
+    >>> mostly_at({"line": "train.py:7", "line_share": 1.0, "samples": 4})
+    ''
+    """
+    if not figures or not figures["line"]:
+        return ""
+    half = figures["samples"] / 2
+    more = round(figures["line_share"] * figures["samples"]) - half - 0.5
+    return f", mostly at {figures['line']}" if more > _SURE * (half / 2) ** 0.5 else ""
 
 
 def collected_share(trace: Trace, start: np.ndarray, end: np.ndarray) -> float | None:
