@@ -149,7 +149,8 @@ def test_loops_are_compared_before_steps() -> None:
     chance = np.random.default_rng(4)
     a, b = (chance.normal(mean, 50, 30).astype(int) for mean in (4_100, 3_700))
     first, steps, parts, runs = comparison_headline(run(a, 18_600), run(b, 20))
-    assert (first.id, first.figures["what"]) == ("comparison_recordings_differ", Text("comparison_loops"))
+    what = Text("comparison_loops", kind="")
+    assert (first.id, first.figures["what"]) == ("comparison_recordings_differ", what)
     assert (first.figures["a"], first.figures["b"]) == ("22.7 \u00b5s", "3.71 \u00b5s")
     assert (steps.id, steps.figures["b"]) == ("comparison_steps_alone", "3.69 \u00b5s")
     assert parts.figures["parts"].startswith("\u221218.6 \u00b5s between steps")
@@ -171,7 +172,7 @@ def test_loops_that_change_as_steps_do_are_not_named(pauses: tuple[int, int]) ->
     chance = np.random.default_rng(5)
     a, b = (chance.normal(mean, 50, 30).astype(int) for mean in (9_000, 5_000))
     first, *rest = comparison_headline(run(a, pauses[0]), run(b, pauses[1]))
-    assert first.figures["what"] == Text("comparison_steps")
+    assert first.figures["what"] == Text("comparison_steps", kind="")
     assert "comparison_steps_alone" not in [sentence.id for sentence in rest]
 
 
@@ -186,7 +187,7 @@ def test_loops_that_hide_faster_steps_are_named() -> None:
         traces.append(Trace(trace.events.assign(start_ns=start)))
     first, loops, *_ = comparison_headline(traces[0], traces[1])
     assert (first.id, loops.id) == ("comparison_recordings_differ", "comparison_loops_alike")
-    assert first.figures["what"] == Text("comparison_steps")
+    assert first.figures["what"] == Text("comparison_steps", kind="")
 
 
 def test_several_runs_call_the_code_slower() -> None:

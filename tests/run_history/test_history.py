@@ -163,11 +163,11 @@ def test_no_change_has_an_endless_interval(before: list[int], now: list[int], fo
 def test_line_of_a_change_between_steps_is_about_loops() -> None:
     before, now = (run_of(step_ns=SLOW, loop_ns=[time * by for time in SLOW]) for by in (9, 2))
     said = line([before], now)["change"].figures
-    assert said["what"] == Text("comparison_loops")
+    assert said["what"] == Text("comparison_loops", kind="")
     found = difference(np.array(SLOW) * 9, np.array(SLOW) * 2)
     assert said["change"] == amount_text(found.ratio)
     alike = line([before], run_of(step_ns=FAST, loop_ns=[time * 9 for time in SLOW]))
-    assert alike["change"].figures["what"] == Text("comparison_steps")
+    assert alike["change"].figures["what"] == Text("comparison_steps", kind="")
 
 
 def test_a_summary_has_the_loops_without_a_first_one() -> None:
@@ -214,7 +214,7 @@ def test_events_that_were_added_or_are_gone_are_counted() -> None:
     more = line([with_events(kernels=None)], with_events(kernels=5, ops=31))
     assert (more["events"].id, more["events"].figures) == (
         "run_ops",
-        {"more": 1, "direction": "more", "of": Text("run_a_step")},
+        {"more": 1, "direction": "more", "of": Text("run_a_step", kind="")},
     )
     assert (line([run_of()], run_of())["events"], more["compare"]) == ("", "")
     whole, more_ops = run_of(kinds={}, ops=30), run_of(kinds={}, ops=31)
@@ -227,7 +227,9 @@ def test_ops_are_counted_in_steps_of_one_kind() -> None:
     train, test = times([900, 910, 905], ops=50), times([100, 110, 105], ops=3)
     before = run_of(kinds={"train": train, "test": test})
     now = run_of(kinds={"train": train, "test": times([900, 950, 990, 980], ops=4)})
-    assert line([before], now)["events"] == ""
+    said = line([before], now)
+    assert said["events"] == ""
+    assert said["change"].figures["what"] == Text("comparison_steps", kind="train ")
 
 
 def test_a_run_that_took_no_time_has_no_change() -> None:
@@ -394,7 +396,7 @@ def test_line_table_and_comparison_agree(before: tv.Trace, now: tv.Trace, compar
     (said,) = remember(now, CELL)
     headline = comparison_headline(before, now)[0]
     figures = said.figures["change"].figures
-    for name in ("a", "b", "change"):
+    for name in ("a", "b", "change", *(("what",) if "interval" in figures else ())):
         assert figures[name] == headline.figures[name]
     table = tv.history().table
     assert table["compared"].tolist() == ["", compared]

@@ -24,6 +24,7 @@ from tfvis_nb.analysis.steps.difference_text import (
     runs_text,
     times_text,
 )
+from tfvis_nb.analysis.steps.slow_steps import kind_label
 from tfvis_nb.run_history.summary import KindTimes, Summary, Times
 from tfvis_nb.texts import Text
 
@@ -132,20 +133,26 @@ def _change(before: Summary, now: Summary, change: Change) -> Text:
         return Text(
             "run_few",
             since=since,
-            what=_one(change.times),
+            what=_one(change.times, _named_kind(before, now, change)),
             **times_text(found.a, found.b),
             reason=_why_whole(before, now) if change.times == "recordings" else Text("run_few_steps"),
         )
     key = "run_differs" if found.shown else "run_alike"
-    return Text(key, since=since, what=_many(change.times), **figures_text(found))
+    what = _many(change.times, _named_kind(before, now, change))
+    return Text(key, since=since, what=what, **figures_text(found))
 
 
-def _one(times: Times) -> Text:
-    return Text("run_whole" if times == "recordings" else "run_typical_step")
+def _named_kind(before: Summary, now: Summary, change: Change) -> str:
+    """Return the name of the compared kind and a space; empty if both runs have steps of one kind."""
+    return kind_label(change.kinds[1]) if max(len(before.kinds), len(now.kinds)) > 1 else ""
 
 
-def _many(times: Times) -> Text:
-    return Text(f"comparison_{times}")
+def _one(times: Times, kind: str) -> Text:
+    return Text("run_whole") if times == "recordings" else Text("run_typical_step", kind=kind)
+
+
+def _many(times: Times, kind: str) -> Text:
+    return Text(f"comparison_{times}", **({"kind": kind} if times in ("steps", "loops") else {}))
 
 
 def _why_whole(before: Summary, now: Summary) -> Text:
@@ -178,7 +185,7 @@ def _events(before: Summary, now: Summary, change: Change) -> str:
         return ""
     return Text(
         "run_kernels" if known else "run_ops",
-        of=Text("run_a_step" if now.kinds else "run_recording"),
+        of=Text("run_a_step", kind=_named_kind(before, now, change)) if now.kinds else Text("run_recording"),
         more=abs(is_now - was),
         direction="more" if is_now > was else "fewer",
     )

@@ -17,8 +17,8 @@ from tfvis_nb.analysis.findings.out_of_memory import ended
 from tfvis_nb.analysis.findings.rule import step_time
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.idle.device_idle import device_idle, idle_by_cause
-from tfvis_nb.analysis.overview.lines import kind_label
 from tfvis_nb.analysis.steps.other_steps import other_steps
+from tfvis_nb.analysis.steps.slow_steps import kind_label
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.palette import LABELS
@@ -139,7 +139,7 @@ def _without_devices(facts: Mapping[str, Any], problem: str) -> Text:
         for task in facts["step_time"]["tasks"]
     ]
     busiest = min(shares, key=lambda parts: parts.get("idle_ns", 0) + parts.get("unknown_ns", 0))
-    kind = kind_label(facts["kinds"][0]) if facts["kinds"] else ""
+    kind = kind_label(facts["kinds"][0]["kind"]) if facts["kinds"] else ""
     subject = "The step" if steps["count"] == 1 else f"The median {kind}step"
     if facts["undivided"]:
         subject = "The recording"

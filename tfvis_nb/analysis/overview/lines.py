@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from tfvis_nb.analysis.findings.clocks import MATTERS
 from tfvis_nb.analysis.findings.idle_causes import ACROSS_TASKS, while_idle
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
-from tfvis_nb.analysis.steps.slow_steps import times_median
+from tfvis_nb.analysis.steps.slow_steps import kind_label, times_median
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import NO_OP, lane_label, printable, task_label
 from tfvis_nb.core.palette import LABELS
@@ -81,25 +81,20 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
     kinds = facts["kinds"]
     count = f"{steps['count']:,} step{'' if steps['count'] == 1 else 's'}"
     if kinds:
-        count = f"{kinds[0]['count']:,} {kind_label(kinds[0])}steps"
+        count = f"{kinds[0]['count']:,} {kind_label(kinds[0]['kind'])}steps"
     if steps["count"] > 1 or facts["undivided"]:
         value += ", no steps marked" if facts["undivided"] else f", {count}"
     lines.insert(0, Line(STEP_TIME[facts["undivided"]], (value,), STEP_NS))
     for kind in kinds[1 : 1 + _MOST_KINDS]:
         noun = "step" if kind["count"] == 1 else "steps"
-        value = f"{format_duration(kind['median_ns'])} median, {kind['count']:,} {kind_label(kind)}{noun}"
+        number = f"{kind['count']:,} {kind_label(kind['kind'])}{noun}"
+        value = f"{format_duration(kind['median_ns'])} median, {number}"
         lines.append(Line("Other steps", (value,), "Steps of another kind, by their labels without numbers."))
     if first is not None:
         value = f"{format_duration(first['first_ns'])}, {times_median(first)} times the median of the others"
         about = "A first step includes one-time work such as tracing, compiling and filling buffers."
         lines.append(Line("First step", (value,), about))
     return lines
-
-
-def kind_label(kind: Mapping[str, Any]) -> str:
-    """Return the name of a kind of steps and a space, or an empty text."""
-    name = printable(kind["kind"], _LONGEST_NAME)
-    return f"{name} " if name else ""
 
 
 def _device_lines(facts: Mapping[str, Any]) -> list[Line]:

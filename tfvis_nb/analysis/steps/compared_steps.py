@@ -17,7 +17,7 @@ from tfvis_nb.analysis.steps.compared_unit import (
     whole_ns,
 )
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
-from tfvis_nb.analysis.steps.slow_steps import slow_first_step
+from tfvis_nb.analysis.steps.slow_steps import kind_label, slow_first_step
 from tfvis_nb.clocks.shift import moved_later
 from tfvis_nb.core.step_spans import of_steps
 from tfvis_nb.core.trace import Trace
@@ -48,6 +48,8 @@ class ComparedSteps(NamedTuple):
     """By what both sides are compared."""
     of_kind: np.ndarray | None = None
     """The compared steps of a kind; None for all steps, empty if no steps are compared."""
+    kind: str = ""
+    """The name of that kind and a space, if there are several kinds."""
     loop: EagerLoop | None = None
     """The loop whose iterations are compared."""
 
@@ -135,8 +137,11 @@ def compared_pair(a: Side, b: Side, steps: Any, function: str = "compare") -> li
 
 def _of_one_unit(sides: list[ComparedSteps]) -> list[ComparedSteps]:
     unit, kinds = compared_unit(*map(_repeated, sides))
+    have_several = any(len(_repeated(side).kinds) > 1 for side in sides)
     of_kind = [
-        side.only(own.index[own == kind].to_numpy(np.int64))
+        side.only(own.index[own == kind].to_numpy(np.int64))._replace(
+            kind=kind_label(kind) if have_several else ""
+        )
         for side, kind in zip(sides, kinds, strict=True)
         for own in [kinds_of_steps(side.trace)]
     ]

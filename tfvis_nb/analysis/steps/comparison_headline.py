@@ -80,7 +80,8 @@ def _of_several(a: ComparedSteps, b: ComparedSteps, parts: bool) -> list[Text]:
         return []
     by_loop = is_by_loops(steps, loops)
     main = loops if by_loop else steps
-    sentences = [_statement(main, Text("comparison_loops" if by_loop else "comparison_steps"), predicted)]
+    what = Text("comparison_loops" if by_loop else "comparison_steps", kind=b.kind)
+    sentences = [_statement(main, what, predicted)]
     if by_loop:
         key = "comparison_steps_alone" if steps.shown else "comparison_steps_alike"
         sentences.append(Text(key, **figures_text(steps)))

@@ -17,6 +17,7 @@ from tfvis_nb.analysis.steps.breakdown import PARTS, breakdown
 from tfvis_nb.analysis.unavailable import NONE, cannot_say
 from tfvis_nb.core.categories import map_categories
 from tfvis_nb.core.format import format_ratio
+from tfvis_nb.core.labels import printable
 from tfvis_nb.core.median_step import is_first_slow, lower_median, median_of
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.search_sorted import distinct_numbers
@@ -51,6 +52,7 @@ FIGURES: dict[str, str] = {
 
 FEWEST = 3
 """The minimum number of steps that show a typical one."""
+_LONGEST_KIND = 40
 _WRAPPING = ("none", "runtime")
 """Activities of events that wrap others or wait for them."""
 _COLUMNS = {
@@ -93,6 +95,16 @@ def named_kinds(trace: Trace) -> pd.Series:
     labels = steps["label"].astype(object).fillna("").astype(str)
     kinds = labels.str.replace(r"[\s#_]*\d+", "", regex=True).to_numpy(object)
     return pd.Series(kinds, index=pd.Index(steps["step"].to_numpy(np.int64), name="step"), dtype=object)
+
+
+def kind_label(kind: str) -> str:
+    """Return the name of a kind of steps and a space, or an empty text.
+
+    >>> f"typical {kind_label('train')}steps", f"typical {kind_label('')}steps"
+    ('typical train steps', 'typical steps')
+    """
+    name = printable(kind, _LONGEST_KIND)
+    return f"{name} " if name else ""
 
 
 @validate_input
