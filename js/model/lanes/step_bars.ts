@@ -12,10 +12,8 @@ export interface StepBar {
   last: number;
   /** The one of them to describe (index in the list): the slowest of its kind, or the busiest if only that stands out. */
   described: number;
-  /** The length of the longest, 0 to 1, where 1 is the longest step's, or `MAX_BAR_RATIO` of the largest median when that is less. */
+  /** The length of the longest, 0 to 1, where 1 is the longest step's; see `LINEAR_RATIO`. */
   height: number;
-  /** Whether the longest is higher than bars are drawn. */
-  isCut: boolean;
   /** Whether any took at least `SLOW_RATIO` times the median of its kind. */
   isSlow: boolean;
   /** The most that a device was busy in any of them, by the same measure as `height`. */
@@ -43,9 +41,10 @@ export interface StepBars {
 export const SLOW_RATIO = thresholds.slow_step_ratio;
 
 /**
- * Higher than this many medians no bar is drawn: one stray step would flatten the differences of all others.
+ * If a step takes more than this many medians, heights above the median, at half of the room, are logarithmic: a stray
+ * step would flatten the differences of all others.
  */
-export const MAX_BAR_RATIO = 2;
+export const LINEAR_RATIO = 2;
 
 /** What people call a step. */
 export function stepName(step: Step): string {
@@ -127,11 +126,12 @@ export function stepBars(all: readonly Step[], most: number): StepBars {
   );
   const ratios = durations.map((ns, index) => ns / medians[kinds[index]]);
   const busyRatios = busy.map((ns, index) => ns / busyMedians[kinds[index]]);
-  const full = Math.min(
-    durations[largest(durations, 0, steps.length - 1)],
-    MAX_BAR_RATIO * medians[largest(medians, 0, medians.length - 1)],
-  );
-  const part = (ns: number) => (full > 0 ? Math.min(ns / full, 1) : 0);
+  const full = durations[largest(durations, 0, steps.length - 1)];
+  const median = Math.max(...medians);
+  const part = (ns: number) => {
+    if (full <= LINEAR_RATIO * median) return full > 0 ? ns / full : 0;
+    return ns <= median ? ns / median / 2 : (1 + Math.log(ns / median) / Math.log(full / median)) / 2;
+  };
   const size = Math.max(1, Math.ceil(steps.length / Math.max(most, 1)));
   const bars: StepBar[] = [];
   for (let first = 0; first < steps.length; first += size) {
@@ -140,13 +140,11 @@ export function stepBars(all: readonly Step[], most: number): StepBars {
     const busiest = largest(busyRatios, first, last);
     const isSlow = ratios[longest] >= SLOW_RATIO;
     const isBusy = busyRatios[busiest] >= SLOW_RATIO;
-    const height = durations[largest(durations, first, last)];
     bars.push({
       first: first + skipped,
       last: last + skipped,
       described: (isBusy && !isSlow ? busiest : longest) + skipped,
-      height: part(height),
-      isCut: height > full,
+      height: part(durations[largest(durations, first, last)]),
       isSlow,
       busy: part(busy[largest(busy, first, last)]),
       isBusy,

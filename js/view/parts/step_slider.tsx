@@ -2,7 +2,7 @@
 
 import { formatDuration, formatRatio } from "../../model/format/units";
 import {
-  MAX_BAR_RATIO,
+  LINEAR_RATIO,
   SLOW_RATIO,
   type StepBar,
   type StepBars,
@@ -12,7 +12,8 @@ import { NO_STEP } from "../../model/types";
 import type { Store } from "../../state/store";
 import { isShortcut } from "../../ui/own_keys";
 
-const BAR_HEIGHT_PX = 26;
+/** The row's height without its border and the room above bars; see steps.css. */
+const BAR_HEIGHT_PX = 23;
 /** Highlighted parts are at least this high (CSS px): in a step that mostly waits, even twice the median is a
  * hair. */
 const MIN_HIGHLIGHT_PX = 8;
@@ -94,13 +95,7 @@ function Bar({ bar, number, isShown }: BarProps) {
   const mark = (isMarked: boolean) => (isMarked ? "" : undefined);
   const least = bar.isBusy ? MIN_HIGHLIGHT_PX : 1;
   return (
-    <i
-      data-bar={number}
-      data-slow={mark(bar.isSlow)}
-      data-busy={mark(bar.isBusy)}
-      data-cut={mark(bar.isCut)}
-      data-shown={mark(isShown)}
-    >
+    <i data-bar={number} data-slow={mark(bar.isSlow)} data-busy={mark(bar.isBusy)} data-shown={mark(isShown)}>
       <b style={{ height: `${Math.max(bar.height * BAR_HEIGHT_PX, 1)}px` }}>
         {bar.busy > 0 && <u style={{ height: `${Math.max(bar.busy * BAR_HEIGHT_PX, least)}px` }} />}
       </b>
@@ -110,7 +105,7 @@ function Bar({ bar, number, isShown }: BarProps) {
 
 /** Legend of a bar's marks. */
 function legend(busyName: string | null): string {
-  const height = `Height: duration; orange: ${SLOW_RATIO} × the median or more; cut: over ${MAX_BAR_RATIO} × the median`;
+  const height = `Height: duration, logarithmic above the median if any is over ${LINEAR_RATIO} × that; orange: ${SLOW_RATIO} × or more`;
   if (busyName === null) return height;
   return `${height}\nBottom part: ${busyName} (kernels, copies, memsets, collectives); violet: ${SLOW_RATIO} × its median or more`;
 }
