@@ -88,8 +88,10 @@ export function fitHeight(root: HTMLElement, store: Store): void {
     else if (!keepsRoom(store, lanes)) lanes = Math.min(most, neededHeight(root, store));
     else lanes ||= most;
     const next = lanes + opened.beyond(lanes);
+    const scrollBack = pointedTabs(root);
     root.style.marginBottom = `${roomBelow(root, next)}px`;
     root.style.height = `${next}px`;
+    scrollBack?.();
   };
   root.dataset.grows = "";
   useRoom(store, most - (neededHeight(root, store) - store.arrangement.height));
@@ -111,6 +113,19 @@ export function fitHeight(root: HTMLElement, store: Store): void {
     },
     signal,
   );
+}
+
+/** Keeps the tabs of a dashboard under the pointer: returns what scrolls them back to their place; null elsewhere. */
+function pointedTabs(root: HTMLElement): (() => void) | null {
+  const { host } = root.getRootNode() as ShadowRoot;
+  const tabs = HAS_PANELS && host.parentElement?.querySelector(":scope > .tfvis-nb-panels:hover");
+  if (!tabs) return null;
+  const top = () => tabs.getBoundingClientRect().top;
+  const before = top();
+  return () => {
+    for (let at: Element | null = tabs; at && top() !== before; at = at.parentElement)
+      at.scrollTop += top() - before;
+  };
 }
 
 /**
@@ -170,11 +185,12 @@ export function followSize(
 ): void {
   let isNarrow = false;
   let isClosed = false;
+  const isGrowing = "grows" in root.dataset;
   let filled = 0;
   // Other windows, not panes that open, give lanes another height: under the pointer they stay as high as they are.
   const fill = () => {
     // Where tabs or another timeline follow, they take the height that lanes leave; so do the cells of a notebook.
-    if ((HAS_PANELS && store.host.link) || root.dataset.grows || !store.details) return;
+    if ((HAS_PANELS && store.host.link) || isGrowing || !store.details) return;
     if (root.clientHeight === filled || !store.height) return;
     filled = root.clientHeight;
     store.lanes.grow(store.arrangement, store.height);
@@ -191,7 +207,7 @@ export function followSize(
     // Details or a graph that have just opened below the lanes may cover the event that was seen there.
     const { selected } = store;
     const isCovered = (isNarrow || store.graphOpen) && selected !== null && actions.isInSight(selected);
-    if (!root.dataset.grows && store.height === 0) useRoom(store, lanes.clientHeight);
+    if (!isGrowing && store.height === 0) useRoom(store, lanes.clientHeight);
     store.setSize(lanes.clientWidth, lanes.clientHeight);
     fill();
     if (isCovered) actions.keepInSight(selected);
