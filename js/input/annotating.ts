@@ -20,14 +20,6 @@ export class Annotating extends Navigation {
     copy(text).then(hint);
   }
 
-  /** Open the details of the whole run, which a selection or a search would replace. */
-  showOverview(asked: { isAskedForNotes?: true; isAskedForAnnotations?: true } = {}): void {
-    const { store } = this;
-    if (store.searchText) store.setSearch("");
-    store.select(null);
-    store.setPanel({ panelOpen: true, ...asked });
-  }
-
   /** Name and comment the selection, the measured interval or the time at the pointer. */
   annotate(): void {
     const draft = draftOf(this.store);
@@ -39,10 +31,16 @@ export class Annotating extends Navigation {
       this.surroundings.hint("To annotate, select an event, drag a range or point at a time, then press N");
   }
 
-  /** Show the list of all annotations. */
+  /** Show the list of all annotations, in the details of the whole run. */
   listAnnotations(): void {
-    if (this.store.host.get("annotations").length) this.showOverview({ isAskedForAnnotations: true });
-    else this.surroundings.hint("There are no annotations yet: press N to make one");
+    const { store } = this;
+    if (store.host.get("annotations").length === 0) {
+      this.surroundings.hint("There are no annotations yet: press N to make one");
+      return;
+    }
+    if (store.searchText) store.setSearch("");
+    store.select(null);
+    store.setPanel({ panelOpen: true, isAskedForAnnotations: true });
   }
 
   /** Bring what an annotation is about into view, and select it. */

@@ -26,7 +26,6 @@ interface Panels {
   isDragged: boolean;
   flowsOpen: boolean;
   menu: Menu | null;
-  isAskedForNotes: boolean;
   isAskedForAnnotations: boolean;
   graphOpen: boolean;
   graphHops: number;
@@ -47,8 +46,6 @@ class PanelState extends HoverAndMarks {
   /** Whether all selected events have arrows, those of a range as well. */
   flowsOpen = false;
   menu: Menu | null = null;
-  /** Whether the notes are to come into view, until they do. */
-  isAskedForNotes = false;
   /** Whether the graph around the selected event is shown, how many hops each way, and small enough for its pane. */
   graphOpen = false;
   graphHops = 2;

@@ -42,7 +42,8 @@ export function StepBars({ bars }: { bars: readonly StepBar[] }) {
           </div>
         </div>
       ))}
-      <Legend bars={bars} />
+      {/* Of several tasks, ranges of shares would say less than the bars: the legend below the lanes has the colours. */}
+      {bars.length === 1 && <Legend parts={bars[0].parts} />}
     </div>
   );
 }
@@ -75,33 +76,20 @@ function partText({ name, ns, share }: StepPart): string {
   return `${activityLabel(name)}: ${formatDuration(ns)}, ${formatPercent(share)}`;
 }
 
-/** The parts that matter, each once, with the range of its shares; the tooltips of the bars have the others. */
-function Legend({ bars }: { bars: readonly StepBar[] }) {
-  const all = bars.flatMap(({ parts }) => parts);
-  const seen = new Map<string, string>();
-  for (const part of all)
-    if (part.share >= LEAST_NAMED && !seen.has(part.name)) {
-      const of = all.filter(({ name }) => name === part.name).map(({ share }) => share);
-      // A bar without the part has a share of 0.
-      const least = of.length < bars.length ? 0 : Math.min(...of);
-      seen.set(part.name, `${activityLabel(part.name)} ${percentRange(least, Math.max(...of))}`);
-    }
+/** The parts that matter; the tooltips have the others. */
+function Legend({ parts }: { parts: readonly StepPart[] }) {
   return (
     <p class="step-legend">
-      {[...seen].map(([name, label]) => (
-        <span key={name} title={meaningOf(activityLabel(name))}>
-          <i class="swatch" style={{ background: colourOf(name) }} />
-          {label}
-        </span>
-      ))}
+      {parts
+        .filter(({ share }) => share >= LEAST_NAMED)
+        .map(({ name, share }) => (
+          <span key={name} title={meaningOf(activityLabel(name))}>
+            <i class="swatch" style={{ background: colourOf(name) }} />
+            {activityLabel(name)} {formatPercent(share)}
+          </span>
+        ))}
     </p>
   );
-}
-
-/** "12.3 %", "12.3–45.6 %". */
-function percentRange(least: number, most: number): string {
-  const [first, last] = [formatPercent(least), formatPercent(most)];
-  return first === last ? last : `${first.replace(" %", "")}–${last}`;
 }
 
 function Line({ term, values, about }: { term: string; values: string[]; about: string }) {

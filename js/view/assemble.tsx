@@ -255,7 +255,7 @@ function renderParts(
     render(<GraphPane store={store} actions={actions} root={root} />, find("graph"));
     render(<RangePane store={store} actions={actions} />, find("range"));
     render(<CodePane store={store} actions={actions} />, find("code"));
-    render(<StatusLine store={store} actions={actions} isMac={isMac} />, find("status"));
+    render(<StatusLine store={store} isMac={isMac} />, find("status"));
     render(<Help store={store} />, find("help"));
   }
   render(<StepStrip store={store} />, find("steps"));

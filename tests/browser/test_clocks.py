@@ -77,7 +77,7 @@ def test_partly_known_clocks(
 def test_notes_about_clocks_follow_their_uncertainty(exported: OpenExported, tmp_path: Path) -> None:
     timeline = exported(real_trace(HOSTS).to_html(tmp_path / "hosts.html")).wait()
     timeline.root.get_by_role("button", name="How sure is this?").click()
-    facts = timeline.details.get_by_role("region", name="How sure is this?").get_by_role("listitem")
+    facts = timeline.host.get_by_role("dialog", name="How sure is this?").get_by_role("listitem")
     expect(facts.nth(0)).to_contain_text("The clocks of the tasks may differ by up to")
     expect(facts.nth(1)).to_contain_text("clocks left as recorded")
     expect(facts.filter(has_text="clocks left as recorded")).to_have_count(1)

@@ -131,9 +131,13 @@ def test_notes_come_into_view_whatever_else_the_details_show(timeline: Timeline)
     notes = timeline.root.locator(".status").get_by_role("button", name="How sure is this?")
     timeline.search_box.fill("op:RecvTensor")
     expect(timeline.title).to_contain_text("matches")
+    before = notes.bounding_box()
     notes.click()
-    last = timeline.details.get_by_role("region", name="How sure is this?").get_by_role("listitem").last
+    last = timeline.host.get_by_role("dialog", name="How sure is this?").get_by_role("listitem").last
     expect(last).to_be_in_viewport(ratio=1)
+    assert notes.bounding_box() == before
+    # What is selected or searched for stays.
+    expect(timeline.title).to_contain_text("matches")
 
 
 def test_matches_have_a_total_and_the_longest_first(timeline: Timeline) -> None:

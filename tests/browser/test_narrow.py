@@ -253,7 +253,7 @@ def test_the_headline_opens_the_first_finding(timeline: Timeline) -> None:
     resize(timeline, 700)
     expect(timeline.details).to_have_count(0)
     timeline.root.get_by_role("button", name="Why?").click()
-    expect(timeline.details.get_by_text(title)).to_be_in_viewport(ratio=1)
+    expect(timeline.host.get_by_role("dialog", name=title)).to_be_in_viewport(ratio=1)
 
 
 def test_opening_details_moves_no_lane(exported: OpenExported, tmp_path: Path) -> None:

@@ -130,6 +130,17 @@ def test_each_part_that_matters_has_its_share_beside_it(exported: OpenExported, 
         expect(step.locator(".step-legend > span")).to_have_count(named)
 
 
+def test_bars_of_several_tasks_have_the_legend_of_the_lanes(exported: OpenExported, tmp_path: Path) -> None:
+    trace = real_trace(DATA / "dist_inproc_ps_2workers_step0.pb")
+    timeline = exported(trace.to_html(tmp_path / "tasks.html")).wait()
+    step = timeline.details.locator(".step-card")
+    expect(step.get_by_role("img")).to_have_count(trace.events["task"].nunique())
+    names = set(step.locator(".stack i").evaluate_all("parts => parts.map((part) => part.dataset.name)"))
+    legend = timeline.host.get_by_role("group", name="Legend").inner_text()
+    assert {name for name in names if name.replace("_", " ") not in legend} <= {"idle"}
+    expect(step.locator(".step-legend")).to_have_count(0)
+
+
 @pytest.mark.thorough
 def test_heights_of_long_steps_are_logarithmic(exported: OpenExported, tmp_path: Path) -> None:
     steps = [(4.0, 1.0), (44.0, 1.0), (4.0, 1.0), (7.0, 1.0)]

@@ -70,7 +70,6 @@ export function Around({ headline, both, panes, shown, root, keys }: AroundProps
       {current && (
         <StatusLine
           store={current.store}
-          actions={current.actions}
           stores={shown.map(({ store }) => store)}
           isMac={/mac/i.test(navigator.platform)}
         />

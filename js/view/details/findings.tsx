@@ -66,7 +66,7 @@ function Item({ store, actions, finding, isOpen }: ItemProps) {
         <summary>
           <b>{finding.title}</b> <Gravity finding={finding} />
         </summary>
-        <FindingBody finding={finding} onShow={() => show(store, actions, finding)} />
+        <FindingBody finding={finding} onShow={() => showFinding(store, actions, finding)} />
         <HowMeasured text={finding.how} />
       </details>
     </li>
@@ -85,7 +85,7 @@ function Gravity({ finding: { level, share, of } }: { finding: Finding }) {
   );
 }
 
-function show(store: Store, actions: Actions, { zoom }: Finding): void {
+export function showFinding(store: Store, actions: Actions, { zoom }: Finding): void {
   if (!zoom) return;
   const { start, end, events, of } = zoom;
   if (store.step !== null || store.aligned) store.setStep(null);

@@ -1,8 +1,8 @@
-/** The panel while nothing is selected: the run or the step in short, and how sure its figures are. */
+/** The panel while nothing is selected: the run or the step in short. */
 
 import { useEffect, useRef } from "preact/hooks";
 import type { Actions } from "../../input/actions";
-import { formatCount, formatDuration, formatNumber, unbroken } from "../../model/format/units";
+import { formatCount, formatDuration, formatNumber } from "../../model/format/units";
 import { kindIn } from "../../model/lanes/event_text";
 import { eventsShown, lengthShown, stepName } from "../../model/lanes/step_bars";
 import { eventCount } from "../../model/lod/merged";
@@ -40,7 +40,6 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
       <>
         <PanelHeader store={store} title="Whole run" />
         <AllAnnotations store={store} actions={actions} />
-        <Certainty store={store} />
       </>
     );
   const figures = (
@@ -110,7 +109,6 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
       {overview && !isWhole && (
         <FindingList store={store} actions={actions} block={overview.findings} scope=" of the whole run" />
       )}
-      <Certainty store={store} />
     </>
   );
 }
@@ -137,31 +135,4 @@ function AllAnnotations({ store, actions }: { store: Store; actions: Actions }) 
 function worked(store: Store, rows: RangeStatistics["rows"]): RangeStatistics["rows"] {
   const others = rows.filter((row) => kindIn(store.drawn.categories[row.category]) !== "host");
   return others.length > 0 ? others : rows;
-}
-
-/** The basis of the figures: clocks, the cost of tracing, missing data, and repairs while reading. */
-function Certainty({ store }: { store: Store }) {
-  // The evidence for the clocks is a note and follows their uncertainty.
-  const facts = new Set([...(store.details?.overview?.certainty ?? []), ...store.drawn.notes].map(unbroken));
-  const section = useRef<HTMLElement>(null);
-  const wasAsked = useRef(false);
-  wasAsked.current ||= store.isAskedForNotes;
-  useEffect(() => {
-    if (!store.isAskedForNotes) return;
-    store.isAskedForNotes = false;
-    section.current?.focus({ preventScroll: true });
-    section.current?.scrollIntoView({ block: "nearest" });
-  });
-  // The link in the status line asks for it.
-  if (!wasAsked.current) return null;
-  return (
-    <section ref={section} aria-label="How sure is this?" tabIndex={-1}>
-      <h3>How sure is this?</h3>
-      <ul class="notes">
-        {[...facts].map((fact) => (
-          <li key={fact}>{fact}</li>
-        ))}
-      </ul>
-    </section>
-  );
 }

@@ -4,6 +4,9 @@ import type { Actions } from "../../input/actions";
 import { unbroken } from "../../model/format/units";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
+import { FindingBody } from "../../ui/overview_card";
+import { Popover } from "../../ui/popover";
+import { showFinding } from "../details/findings";
 import { hasTabs } from "../sizes";
 
 const NBSP = "\u00a0";
@@ -33,20 +36,20 @@ export function Headline({ store, actions }: { store: Store; actions: Actions })
         {unbroken(overview.headline)}
       </span>
       {first && (
-        <button
-          type="button"
-          title={`${first.title}\n${first.advice}`}
-          onClick={({ currentTarget }) => {
-            const root = currentTarget.closest(".tfv")!;
-            actions.showOverview();
-            // In a narrow cell the details open below the lanes, maybe out of sight.
-            requestAnimationFrame(() =>
-              root.querySelector(".finding-list")?.scrollIntoView({ block: "nearest" }),
-            );
-          }}
-        >
-          Why? <span aria-hidden="true">›</span>
-        </button>
+        <Popover text="Why?" title={`${first.title}\n${first.advice}`} kind="dialog" name={first.title}>
+          {(close) => (
+            <div class="finding-list">
+              <b>{first.title}</b>
+              <FindingBody
+                finding={first}
+                onShow={() => {
+                  close();
+                  showFinding(store, actions, first);
+                }}
+              />
+            </div>
+          )}
+        </Popover>
       )}
     </div>
   );

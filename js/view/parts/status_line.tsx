@@ -1,25 +1,30 @@
 /** The line at the bottom: the legend, how sure the figures are, and hints or a message. */
 
 import { useRef } from "preact/hooks";
-import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
+import { unbroken } from "../../model/format/units";
 import { meaningOf } from "../../model/glossary";
 import { waitColour } from "../../model/paint/palette";
 import { filterProblem } from "../../model/search/hint";
 import { parseQuery } from "../../model/search/query";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
+import { Popover } from "../../ui/popover";
 import { families, legendOf } from "../canvas/legend";
+
+/** The basis of the figures. The evidence for the clocks is a note and follows their uncertainty. */
+function factsOf({ details, drawn }: Store): string[] {
+  return [...new Set([...(details?.overview?.certainty ?? []), ...drawn.notes].map(unbroken))];
+}
 
 interface StatusLineProps {
   store: Store;
-  actions: Actions;
   isMac: boolean;
   /** All whose colours the legend explains. */
   stores?: readonly Store[];
 }
 
-export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLineProps) {
+export function StatusLine({ store, isMac, stores = [store] }: StatusLineProps) {
   useTopics(store, ["panel", "layout", "notice", "search"]);
   useTopics(store, ["viewport", "selection"], () => store.selection !== null || store.history.isUsed);
   for (const each of stores) useTopics(each, ["paint"]);
@@ -78,13 +83,20 @@ export function StatusLine({ store, actions, isMac, stores = [store] }: StatusLi
           );
         })}
       </span>
-      <button
-        type="button"
-        title="Clocks, tracing overhead, what was not recorded, and repairs"
-        onClick={() => actions.showOverview({ isAskedForNotes: true })}
+      <Popover
+        text="How sure is this?"
+        title="Clocks, tracing overhead, missing data, and repairs"
+        kind="dialog"
+        name="How sure is this?"
       >
-        How sure is this?
-      </button>
+        {() => (
+          <ul class="notes" data-first="" tabIndex={-1}>
+            {factsOf(store).map((fact) => (
+              <li key={fact}>{fact}</li>
+            ))}
+          </ul>
+        )}
+      </Popover>
       {store.failure ? (
         <span class="failed" role="alert">
           {store.failure}
