@@ -25,7 +25,8 @@ from tests.support.apart import apart
 from tests.support.changing_calls import changing_calls
 from tests.support.texts import raises_id
 from tfvis_nb import events
-from tfvis_nb.cli import main, opened, run
+from tfvis_nb.cli import main, run
+from tfvis_nb.cli.open import page_path
 from tfvis_nb.compat.tfvis_timeline import Timeline
 from tfvis_nb.core.output_path import UNFINISHED
 from tfvis_nb.display.pages.page import PageTooLargeError
@@ -38,8 +39,7 @@ TABLE = {
     "core/output_path.py": "`whole` and `writable`: the writers below",
     "core/temporary_folder.py": "tests/core/test_temporary_folder.py",
     "core/plain_files.py": "tests/fleet/dataset/test_foreign_files.py",
-    "cli/open.py": "the page that `opened.page_path` made",
-    "cli/opened.py": "the deleters below",
+    "cli/open.py": "the page that `page_path` made; the deleters below",
     "cli/run.py": "the name of the own process in /proc",
     "compat/tftracer_server.py": "the session that `load_session` made: tests/compat/test_tftracer_server.py",
     "fleet/dataset/ingest.py": "tests/fleet/dataset/test_foreign_files.py",
@@ -315,7 +315,7 @@ def test_the_history_deletes_only_its_own_files(tmp_path: Path, monkeypatch: pyt
 
 def test_old_pages_are_deleted_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    page = opened.page_path("old")
+    page = page_path("old")
     TRACE.to_html(page)
     crowd(page.parent, page.name)
     (page.parent / "mine.html").write_text("mine")
@@ -325,7 +325,7 @@ def test_old_pages_are_deleted_and_nothing_else(tmp_path: Path, monkeypatch: pyt
     before = contents(page.parent)
     for path in page.parent.iterdir():
         os.utime(path, (0, 0), follow_symlinks=False)
-    new = opened.page_path("new")
+    new = page_path("new")
     after = contents(page.parent)
     assert {*before} - {*after} == {page.name}
     assert {*after} - {*before} == {new.name}

@@ -1,7 +1,11 @@
 """``tfvis-nb open``: show traces as a page in a browser."""
 
+import contextlib
 import os
+import stat
 import sys
+import tempfile
+import time
 import webbrowser
 from pathlib import Path
 from typing import Any
@@ -10,11 +14,11 @@ import click
 
 from tfvis_nb.cli.errors import note
 from tfvis_nb.cli.export import PAGE, check_writable, write_page
-from tfvis_nb.cli.opened import page_path
 from tfvis_nb.cli.parameters import FILE
 from tfvis_nb.cli.traces import ABOUT_TRACES, PART, TRACES, Source, read_part
 from tfvis_nb.cli.verb import verb
 from tfvis_nb.core.html_export import check_page_name
+from tfvis_nb.core.plain_files import open_plain
 from tfvis_nb.texts import Text, text_of
 
 _EXAMPLES = """
@@ -22,6 +26,62 @@ tfvis-nb open step.pb
 tfvis-nb open rank*.json --title allreduce
 tfvis-nb open logs/ --time-range 1s:1500ms -o part.html
 """
+
+
+KEPT_S = 3600
+"""How long a page is kept: long after the browser has read it, so that it can be reloaded."""
+
+_HEAD = 1 << 16
+"""Bytes in which the page has its own names, behind its title."""
+
+_MOST_STEM = 40
+"""Letters have up to four bytes each; a file name has at most 255 bytes."""
+
+
+def page_path(stem: str) -> Path:
+    """Create an empty file for a page that only this user can read, and remove pages older than `KEPT_S`.
+
+    It is in a folder that all calls of this user share; its name starts with `stem`.
+    """
+    folder = _folder()
+    _remove_old(folder)
+    handle, name = tempfile.mkstemp(prefix=f"{stem[:_MOST_STEM]}-", suffix=".html", dir=folder)
+    os.close(handle)
+    return Path(name)
+
+
+def _folder() -> Path:
+    """Return the shared folder, or a new one if someone else owns that name."""
+    user = os.getuid() if hasattr(os, "getuid") else ""
+    folder = Path(tempfile.gettempdir(), f"tfvis-nb-pages-{user}")
+    with contextlib.suppress(FileExistsError):
+        folder.mkdir(mode=0o700)
+    return folder if _is_private(folder) else Path(tempfile.mkdtemp(prefix="tfvis-nb-"))
+
+
+def _is_private(folder: Path) -> bool:
+    # Anyone can create a folder or a link with this name in the shared temporary folder.
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode):
+        return False
+    return not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o077)
+
+
+def _remove_old(folder: Path) -> None:
+    before = time.time() - KEPT_S
+    for page in folder.glob("*.html"):
+        try:
+            if page.lstat().st_mtime < before and _is_page(page):
+                page.unlink()
+        except OSError:
+            # Another call removed it, or a browser on Windows has it open: the next call tries again.
+            continue
+
+
+def _is_page(path: Path) -> bool:
+    """Return whether a file is a page of ours, because users may keep other files there."""
+    with os.fdopen(open_plain(path), "rb") as file:
+        return b"tfvis-root" in file.read(_HEAD)
 
 
 @verb("open", ABOUT_TRACES, _EXAMPLES)
