@@ -62,6 +62,14 @@ def loop(
     )
 
 
+def test_first_pause_of_a_period_may_be_longest() -> None:
+    pauses = [0.05 if step % 6 else 15 + step for step in range(24)]
+    trace = loop([100, *pauses[1:]], op_ms=2)
+    first = findings(trace).iloc[0]
+    assert (first["id"], first["level"]) == ("between_steps", "problem")
+    assert (first["figures"]["period"], first["figures"]["line"]) == (6, "train.py:7")
+
+
 def test_time_between_steps_is_a_problem_with_its_gain_and_line() -> None:
     trace = loop([30] * 9)
     first = findings(trace).iloc[0]

@@ -202,7 +202,8 @@ def _periodic(trace: Trace, table: pd.DataFrame, longer: np.ndarray) -> Finding 
 def period_of(excess_ns: np.ndarray, slow: np.ndarray) -> tuple[int, np.ndarray]:
     """Return after how many steps a slow one follows the last, and a mask of these; 0 if there is no period.
 
-    They are all steps of that period, at least `MIN_PERIODS`, and most of what slow steps take in excess.
+    They are all steps of that period, at least `MIN_PERIODS`, and most of what slow steps take in excess. The
+    longest may be much longer than the others, as the first save of a model.
 
     >>> excess = np.array([0, 0, 9, 0, 0, 8, 1, 0, 9, 0])
     >>> period, steps = period_of(excess, excess > 0)
@@ -210,7 +211,9 @@ def period_of(excess_ns: np.ndarray, slow: np.ndarray) -> tuple[int, np.ndarray]
     (3, [2, 5, 8])
     """
     none = np.zeros(len(slow), bool)
-    longest = np.flatnonzero(slow & (excess_ns >= _MOST * excess_ns[slow].max(initial=0)))
+    if slow.sum() < MIN_PERIODS.value:
+        return 0, none
+    longest = np.flatnonzero(slow & (excess_ns >= _MOST * np.sort(excess_ns[slow])[-2]))
     if len(longest) < MIN_PERIODS.value:
         return 0, none
     periods, counts = np.unique(np.diff(longest), return_counts=True)
@@ -221,9 +224,10 @@ def period_of(excess_ns: np.ndarray, slow: np.ndarray) -> tuple[int, np.ndarray]
     regular = none.copy()
     regular[0] = False
     is_complete = period > 1 and slow[regular].all() and regular.sum() >= MIN_PERIODS.value
+    regular = none & slow
     if not is_complete or excess_ns[regular].sum() < _MOST * excess_ns[slow].sum():
         return 0, np.zeros(len(slow), bool)
-    return period, regular & slow
+    return period, regular
 
 
 def _line(trace: Trace, longest: pd.Series) -> str:
