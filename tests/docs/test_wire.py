@@ -60,7 +60,9 @@ def listed(part: str) -> dict[str, str]:
 
 
 def fields(part: str) -> set[str]:
-    section = PAGE.partition("## What is drawn" if part == "drawn" else "## What a click shows")[2]
+    section = PAGE.partition(
+        "## Columns of the drawn events" if part == "drawn" else "## Columns of the details"
+    )[2]
     table = section.partition("| header |")[2].partition("\n\n")[0]
     rows = [row.split("|")[1] for row in table.splitlines()[2:]]
     return {name for row in rows for name in re.findall(r"`(\w+)`", row)}
