@@ -406,9 +406,9 @@ def test_the_sent_form_depends_on_the_size(monkeypatch: pytest.MonkeyPatch) -> N
     assert chunked.rest == "chunks"
     pieces = list(chunked.chunks("drawn"))
     assert [said["index"] for said, _ in pieces] == list(range(pieces[0][0]["of"]))
-    assert all(len(data) <= 900 for _, data in pieces)
-    assert b"".join(data for _, data in pieces) == whole.first
-    assert b"".join(data for _, data in chunked.chunks("details")) == whole.details()
+    assert all(len(data) <= 900 for _, (data,) in pieces)
+    assert b"".join(data for _, (data,) in pieces) == whole.first
+    assert b"".join(data for _, (data,) in chunked.chunks("details")) == whole.details()
     monkeypatch.setattr("tfvis_nb.display.timeline.delivery.MOST_HELD", 1000)
     assert Delivery(trace, lanes, "").rest == "windows"
 
