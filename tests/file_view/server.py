@@ -21,7 +21,7 @@ import psutil
 from tornado.httpclient import HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
-from tfvis_nb.serving.frames import pack
+from tests.serving.client import unpacked
 
 TOKEN = "a-token-of-these-tests"
 EXTENSION = "--ServerApp.jpserver_extensions={'tfvis_nb.file_view': True}"
@@ -99,9 +99,9 @@ class View:
         """Connect and open a file; return the view and its first message."""
         view = await cls.connect(server)
         await view.send({"path": path})
-        told = await view.next()
-        assert told is not None
-        return view, told
+        answer = await view.next()
+        assert answer is not None
+        return view, answer
 
     async def send(self, message: object) -> None:
         """Send a message."""
@@ -113,22 +113,14 @@ class View:
         if data is None:
             return None
         assert isinstance(data, bytes)
-        size = int.from_bytes(data[:4], "little")
-        message: dict[str, Any] = json.loads(data[4 : 4 + size])
-        at, parts = 4 + size, []
-        for length in message["buffers"]:
-            parts.append(data[at : at + length])
-            at += length
-        assert at == len(data)
-        assert pack({name: value for name, value in message.items() if name != "buffers"}, parts) == data
-        return {**message, "buffers": parts}
+        return unpacked(data)
 
     async def ask(self, content: dict[str, Any]) -> dict[str, Any]:
         """Send a message of the widget's own, and return the reply; changes of its state go by."""
         await self.send({"method": "custom", "content": {**content, "id": "1"}})
-        while (told := await self.next()) is not None:
-            if told["method"] == "custom":
-                return {**told["content"], "buffers": told["buffers"]}
+        while (answer := await self.next()) is not None:
+            if answer["method"] == "custom":
+                return {**answer["content"], "buffers": answer["buffers"]}
         raise AssertionError("the connection has ended")
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""Asking a server as a program does, and as no program should."""
+"""Clients of the monitor's server: regular requests, and malformed ones."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tornado.httpclient import HTTPRequest
 from tornado.websocket import WebSocketClientConnection, websocket_connect
 
 from tfvis_nb.serving import MonitorServer
+from tfvis_nb.serving.frames import pack
 
 TIMEOUT_S = 300
 """No answer takes so long, but on a busy machine the imports for a first one take tens of seconds."""
@@ -63,9 +64,9 @@ def ask(
     more: Mapping[str, str] = NO_MORE,
     **headers: str,
 ) -> Answer:
-    """Ask with the right token unless another is given; ``""`` sends none.
+    """Send a request with the right token unless another is given; ``""`` sends none.
 
-    An underscore in the name of a header stands for a dash. Of the address of the WebSocket, ask for one.
+    An underscore in the name of a header stands for a dash. A request to `SOCKET` asks for a WebSocket.
     """
     port = server.port
     connection = (
@@ -83,6 +84,19 @@ def ask(
         return Answer(response.status, response.headers, response.read())
     finally:
         connection.close()
+
+
+def unpacked(data: bytes) -> dict[str, Any]:
+    """Return a message of a widget with its binary parts, which follow the JSON without a gap."""
+    size = int.from_bytes(data[:4], "little")
+    message: dict[str, Any] = json.loads(data[4 : 4 + size])
+    at, parts = 4 + size, []
+    for length in message["buffers"]:
+        parts.append(data[at : at + length])
+        at += length
+    assert at == len(data)
+    assert pack({name: value for name, value in message.items() if name != "buffers"}, parts) == data
+    return {**message, "buffers": parts}
 
 
 class Place(Protocol):
@@ -159,15 +173,10 @@ class Viewer:
         if data is None:
             self._is_over = True
             return None
-        size = int.from_bytes(data[:4], "little")
-        message: dict[str, Any] = json.loads(data[4 : 4 + size])
-        at, parts = 4 + size, []
-        for length in message["buffers"]:
-            parts.append(data[at : at + length])
-            at += length
+        message = unpacked(data)
         if "_state" in message.get("state", {}):
             self.state = json.loads(message["state"]["_state"])
-        return {**message, "buffers": parts}
+        return message
 
     def send(self, message: object) -> None:
         """Send a message."""
