@@ -3,7 +3,7 @@
 import type { AnyModel } from "@anywidget/types";
 import { setEnd } from "./kernel_end";
 
-/** What the widget of a process shows. */
+/** The widget of a process. */
 export type Shown = "timeline" | "monitor";
 
 interface Message {
@@ -12,7 +12,7 @@ interface Message {
   buffers: number[];
   view?: Shown;
   state?: Record<string, unknown>;
-  /** Which values of the state the binary parts are. */
+  /** Names of the state's binary values, in the order of the parts. */
   buffer_paths?: [name: string][];
   content?: Record<string, unknown>;
   sentence?: string;
@@ -63,12 +63,12 @@ function unpack(data: ArrayBuffer): [message: Message, buffers: DataView[]] {
   return [message, buffers];
 }
 
-/** What `AnyModel` is, as far as our hosts use it; it outlives its connections. */
+/** The part of `AnyModel` that our hosts use. It outlives its connections. */
 export class ServerModel {
   readonly #state = new Map<string, unknown>();
   readonly #changed = new Set<string>();
   readonly #listeners = new Map<string, Set<Listener>>();
-  /** What is asked for and not answered yet, by id. */
+  /** Kinds of the requests that wait for an answer, by id. */
   readonly #requests = new Map<string, string>();
   /** Null before the first connection, and when it has ended. */
   #socket: WebSocket | null = null;
@@ -90,7 +90,6 @@ export class ServerModel {
     return this as unknown as AnyModel;
   }
 
-  /** The kinds of requests that wait for an answer. */
   get waiting(): string[] {
     return [...this.#requests.values()];
   }

@@ -39,44 +39,44 @@ function made(given: (string[] | undefined)[] | null, version = 2) {
         }
       : {},
   } as unknown as AnyModel;
-  const told = vi.fn();
+  const report = vi.fn();
   const closing = new AbortController();
-  followStored(model, told, closing.signal);
+  followStored(model, report, closing.signal);
   const texts = () => outputs.map((area) => area?.map(({ data }) => data["text/html"]));
   const change = (values: object) => {
     Object.assign(state, values);
     for (const name of Object.keys(values)) listeners.get(`change:${name}`)?.();
   };
-  return { told, texts, sent, change, closing };
+  return { report, texts, sent, change, closing };
 }
 
 const done = () => new Promise((resolve) => setTimeout(resolve));
 
 it("writes the latest version over each older one in the notebook", async () => {
   const other = html("other", 1);
-  const { told, texts } = made([[html("own", 1), "widget"], undefined, [other], [html("own", 1)]]);
+  const { report, texts } = made([[html("own", 1), "widget"], undefined, [other], [html("own", 1)]]);
   await done();
   expect(texts()).toEqual([[html("own", 2), "widget"], undefined, [other], [html("own", 2)]]);
-  expect(told.mock.calls).toEqual([[""]]);
+  expect(report.mock.calls).toEqual([[""]]);
 });
 
 it("requests nothing while the notebook has the latest version, or is to have none", async () => {
-  const { told, sent } = made([[html("own", 2)]]);
+  const { report, sent } = made([[html("own", 2)]]);
   const none = made([[""]], 0);
   await done();
   expect([sent, none.sent]).toEqual([[], []]);
-  expect(told.mock.calls).toEqual([[""]]);
+  expect(report.mock.calls).toEqual([[""]]);
 });
 
 it("passes on what Python asks of the user, until its view is closed", async () => {
-  const { told, change, closing } = made([[html("own", 2)]]);
+  const { report, change, closing } = made([[html("own", 2)]]);
   change({ _unsaved: "rerun" });
   await done();
-  expect(told).toHaveBeenLastCalledWith("rerun");
+  expect(report).toHaveBeenLastCalledWith("rerun");
   closing.abort();
   change({ _unsaved: "" });
   await done();
-  expect(told).toHaveBeenLastCalledWith("rerun");
+  expect(report).toHaveBeenLastCalledWith("rerun");
 });
 
 it.each([
@@ -85,9 +85,9 @@ it.each([
 ])("looks for the version on the page of other hosts", async (selector, remedy) => {
   vi.useFakeTimers();
   vi.stubGlobal("document", { querySelector: (sought: string) => (sought === selector ? {} : null) });
-  const { told } = made(null);
+  const { report } = made(null);
   await vi.runAllTimersAsync();
-  expect(told.mock.calls).toEqual([[remedy]]);
+  expect(report.mock.calls).toEqual([[remedy]]);
   vi.unstubAllGlobals();
   vi.useRealTimers();
 });

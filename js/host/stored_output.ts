@@ -27,16 +27,17 @@ interface Place {
 const DRAWN_WITHIN = 1000;
 
 /**
- * Keeps the notebook's file up to date, and calls `told` with a remedy if that is impossible.
+ * Keeps the notebook's file up to date, and calls `report` with a remedy if that is impossible.
  *
  * The kernel updates the output by its id, which notebooks forget when their page is loaded again.
  */
-export function followStored(model: AnyModel, told: (remedy: Remedy) => void, signal: AbortSignal): void {
+export function followStored(model: AnyModel, report: (remedy: Remedy) => void, signal: AbortSignal): void {
   const check = async () => {
     const version: number = model.get("_stored_version");
     const remedy: Remedy = model.get("_unsaved");
     const isKept = !version || (await keep(model, `data-version="${version}"`, signal));
-    if (!signal.aborted && version === model.get("_stored_version")) told(remedy || (isKept ? "" : "rerun"));
+    if (!signal.aborted && version === model.get("_stored_version"))
+      report(remedy || (isKept ? "" : "rerun"));
   };
   const events = ["change:_stored_version", "change:_unsaved"];
   for (const event of events) model.on(event, check);
