@@ -39,8 +39,8 @@ _SEEN = """() => new Promise((done) => {
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    told = "events, about; 0 is a recorded profile"
-    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help=told)
+    about = "events, about; 0 is a recorded profile"
+    parser.add_argument("--sizes", type=int, nargs="*", default=SIZES, help=about)
     parser.add_argument("--no-peers", action="store_true", help="leave out the other viewers")
     arguments = parser.parse_args()
     rows: list[Row] = []

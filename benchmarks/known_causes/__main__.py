@@ -136,7 +136,7 @@ def _summary(found: list[Judged]) -> list[Row]:
     pairs = [pair for one in found for pair in one.null_pairs]
     separated = [one for one in causes if one.separated and one.comparison is not None]
     enough = [one for one in separated if one.comparison and one.comparison.enough]
-    told = [one for one in enough if one.comparison and one.comparison.differ and one.says_direction]
+    directed = [one for one in enough if one.comparison and one.comparison.differ and one.says_direction]
     lines = [one for one in causes if one.names_line]
     return [
         _part("the cause is the first finding", sum(one.names_cause for one in causes), len(causes), 0.85),
@@ -152,7 +152,7 @@ def _summary(found: list[Judged]) -> list[Row]:
             0.9,
         ),
         _part("separated pairs have steps to compare", len(enough), len(separated), 1),
-        _part("of these, differ, and how", len(told), len(enough), 1),
+        _part("of these, differ, and how", len(directed), len(enough), 1),
         *(
             _part(what, sum(flags), len(flags), bound, most=True)
             for what, flags, bound in (

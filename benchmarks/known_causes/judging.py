@@ -234,8 +234,8 @@ def _predicted(program: Program, places: frozenset[str], slow: tv.Trace, fixed: 
 def _compared(first: Recording, second: Recording) -> Claim:
     compared = tv.analysis.compare(first.trace, second.trace).attrs
     steps, loops = compared["step_time"], compared["loop_time"]
-    told = loops if is_by_loops(steps, loops) else steps
+    statement = loops if is_by_loops(steps, loops) else steps
     sides = compared_pair(first.trace, second.trace, (None, None))
     repeated = [max(len(side.all_durations()), len(np.concatenate(side.loops()))) for side in sides]
     enough = min(repeated) >= SEPARATED
-    return Claim(told.ratio, enough, told.shown, any(one.code_differs for one in (steps, loops)))
+    return Claim(statement.ratio, enough, statement.shown, any(one.code_differs for one in (steps, loops)))

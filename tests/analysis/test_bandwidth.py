@@ -37,7 +37,7 @@ def moments(trace: Trace, by: Channel) -> dict[Moment, tuple[int, Fraction]]:
     return found
 
 
-def told(table: pd.DataFrame) -> dict[Moment, tuple[int, float]]:
+def rates(table: pd.DataFrame) -> dict[Moment, tuple[int, float]]:
     found: dict[Moment, tuple[int, float]] = {}
     rows: list[dict[Any, Any]] = table.to_dict("records")
     for row in rows:
@@ -51,7 +51,7 @@ def told(table: pd.DataFrame) -> dict[Moment, tuple[int, float]]:
 def test_every_moment(rows: list[Row], by: Channel) -> None:
     trace = trace_of(rows)
     table = bandwidth(trace, by)
-    expected, found = moments(trace, by), told(table)
+    expected, found = moments(trace, by), rates(table)
     assert found.keys() == expected.keys()
     for moment, (count, size) in expected.items():
         moving, rate = found[moment]

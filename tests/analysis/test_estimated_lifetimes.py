@@ -144,8 +144,8 @@ def test_estimates_are_marked_and_limit_nothing(path: Path) -> None:
     assert METRICS["peak_bytes"].measure(trace).reason.id == "no_allocations"
     assert _peak_bytes(trace) is None
     assert all("(estimated)" in str(drawn.name) for drawn in trace.charts.memory().renderers if drawn.name)
-    told = [str(block) for block in blocks(trace) if block.get("title") in ("Peaks", "Live at peak")]
-    assert all("cpu (estimated)" in block or "GPU_0_bfc (estimated)" in block for block in told)
+    labels = [str(block) for block in blocks(trace) if block.get("title") in ("Peaks", "Live at peak")]
+    assert all("cpu (estimated)" in block or "GPU_0_bfc (estimated)" in block for block in labels)
     first = buffers.iloc[0]
     alive = live_buffers(trace, int(first["alloc_ns"]), allocator=first["allocator"])
     assert alive["estimated"].all()
@@ -168,7 +168,7 @@ def test_estimates_are_of_allocators_without_records(path: Path) -> None:
     assert with_outputs - {""} <= set(buffers["allocator"].astype(str))
     lived = buffers[["step", "task", "allocator", "bytes", "alloc_ns", "free_ns"]].fillna({"free_ns": NEVER})
     assert curves(trace) == added_up(list(lived.itertuples(index=False, name=None)))
-    told = {allocator for *_, allocator in curves(trace)}
-    assert told == set(buffers["allocator"].astype(str))
+    labels = {allocator for *_, allocator in curves(trace)}
+    assert labels == set(buffers["allocator"].astype(str))
     for allocator, own in trace.memory.groupby(trace.memory["allocator"].astype(str)):
         assert set(own["estimated"]) == {allocator not in recorded}

@@ -147,8 +147,8 @@ def test_details_have_the_facts_of_the_program() -> None:
     header, columns = read_container(details(fusion()))
     assert optional(header, columns, "node") == [0]
     strings = texts(columns["strings_bytes"], columns["strings_offsets"])
-    told = {name: strings[columns[f"node_{name}"][0]] for name in ("program", "instruction", "fused")}
-    assert told == {
+    facts = {name: strings[columns[f"node_{name}"][0]] for name in ("program", "instruction", "fused")}
+    assert facts == {
         "program": "jit_f(3)",
         "instruction": "fusion.1",
         "fused": "add.2\tjit(f)/add\tsecret.py:4\nmax.3\tjit(f)/max\tsecret.py:7",

@@ -77,16 +77,16 @@ def counted(path: Path) -> tuple[Counter[Any], Counter[Any]]:
             for event in of(line, 4):
                 values = dict(fields(event))
                 kind = events.get(values.get(1, 0), b"")
-                told = stats(kind, 5, names) | stats(event, 4, names)
-                name = told.get(b"hlo_op") or (
+                stat_values = stats(kind, 5, names) | stats(event, 4, names)
+                name = stat_values.get(b"hlo_op") or (
                     (of(kind, 4) or of(kind, 2))[0] if lane == [b"XLA Ops"] else None
                 )
                 if name and name.startswith(b"command_buffer"):
                     # Within one, kernels name the instruction: gemm_fusion_dot_7 is gemm_fusion_dot.7.
                     kernel = of(kind, 2)[0]
                     name = name if b" " in kernel else re.sub(rb"_(\d+)$", rb".\1", kernel)
-                if name and b"program_id" in told:
-                    key = told[b"program_id"], name.decode()
+                if name and b"program_id" in stat_values:
+                    key = stat_values[b"program_id"], name.decode()
                     runs[key] += 1
                     took[key] += values.get(3, 0)
     return runs, took

@@ -71,7 +71,7 @@ def test_copies_without_a_launch_wait_for_something_unknown(launch: int | None) 
         for name, start, ready in (("first", 0, None), ("second", 40, launch))
     ]
     causes = {None: ["unknown"], 25: ["late launch"], 5: ["kernel gap"]}[launch]
-    assert [cause for _, cause, _ in told(built(copies))] == causes
+    assert [cause for _, cause, _ in listed(built(copies))] == causes
     path = built(copies).critical_path
     assert ("kernel_gap" in path["category"].tolist()) == (launch == 5)
 
@@ -81,7 +81,7 @@ def test_gaps_of_real_traces_add_up(path: Path) -> None:
     check_sums(real_trace(path))
 
 
-def told(trace: Trace, device: str = GPU) -> list[tuple[int, str, str]]:
+def listed(trace: Trace, device: str = GPU) -> list[tuple[int, str, str]]:
     """Return length, cause and event name of each part of a device's gaps, ordered by time."""
     gaps = trace.idle_gaps.sort_values("start_ns")
     gaps = gaps[gaps["device"] == device]
@@ -103,7 +103,7 @@ def test_input_launches_and_the_device_itself() -> None:
             op("after", 115, 40, "b"),
         ]
     )
-    assert told(trace) == [
+    assert listed(trace) == [
         (50, "input", "next"),
         (20, "late launch", "a"),
         (3, "kernel gap", "b"),
@@ -127,9 +127,13 @@ def test_receiving_tells_waiting_from_moving() -> None:
             kernel("use", 90, 10, 85),
         ]
     )
-    assert told(trace) == [(45, "recv wait", "w"), (30, "recv transfer", "w"), (15, "late launch", "use")]
+    assert listed(trace) == [
+        (45, "recv wait", "w"),
+        (30, "recv transfer", "w"),
+        (15, "late launch", "use"),
+    ]
     # The ps has no accelerator: its CPU computes.
-    assert told(trace, f"{ps}/device:CPU:0") == [(60, "dependency on another device", "w")]
+    assert listed(trace, f"{ps}/device:CPU:0") == [(60, "dependency on another device", "w")]
 
 
 def rank(number: int, start: int, end: int, **more: Any) -> dict[str, Any]:
@@ -150,11 +154,11 @@ def test_at_a_collective_waiting_for_a_later_rank_is_no_transfer() -> None:
         kernel("use", 95, 10, 90, launch=1),
     ]
     launched = (5, "late launch", "use")
-    assert told(built(first)) == [(80, "recv transfer", "Loop"), launched]
+    assert listed(built(first)) == [(80, "recv transfer", "Loop"), launched]
     waited = [(50, "recv wait", "sum"), (30, "recv transfer", "Loop"), launched]
-    assert told(built([*first, rank(1, 60, 90)])) == waited
+    assert listed(built([*first, rank(1, 60, 90)])) == waited
     # Ranks that ended before another began have no common clock.
-    assert told(built([*first, rank(1, 95, 99)]))[0] == (80, "recv transfer", "Loop")
+    assert listed(built([*first, rank(1, 95, 99)]))[0] == (80, "recv transfer", "Loop")
 
 
 def test_a_rank_waits_only_while_another_is_at_the_collective() -> None:
@@ -169,7 +173,7 @@ def test_a_rank_waits_only_while_another_is_at_the_collective() -> None:
             kernel("use", 100, 10, 95),
         ]
     )
-    assert told(trace) == [
+    assert listed(trace) == [
         (20, "dependency on another device", "slow"),
         (40, "recv wait", "sum"),
         (30, "recv transfer", "sum"),
@@ -190,13 +194,13 @@ def test_other_devices_and_unknown_gaps() -> None:
             kernel("b", 85, 15, 40),
         ]
     )
-    assert told(trace) == [
+    assert listed(trace) == [
         (5, "late launch", "a"),
         (65, "dependency on another device", "a"),
         (5, "kernel gap", "b"),
     ]
     lost = built([kernel("k", 0, 10, 0), kernel("x", 50, 10, 0, lane="stream:7")])
-    assert [cause for _, cause, _ in told(lost)] == ["unknown"]
+    assert [cause for _, cause, _ in listed(lost)] == ["unknown"]
 
 
 def test_a_host_with_a_long_recording_gap_is_not_late() -> None:
@@ -207,9 +211,9 @@ def test_a_host_with_a_long_recording_gap_is_not_late() -> None:
         kernel("a", 50, 100, 40),
         kernel("b", late + 30, 10, late + 20),
     ]
-    assert told(built(rows))[1][1:] == ("unknown", "b")
+    assert listed(built(rows))[1][1:] == ("unknown", "b")
     working = op("c", 100, late - 200, device=CPU)
-    assert told(built([*rows, working]))[1][1:] == ("late launch", "b")
+    assert listed(built([*rows, working]))[1][1:] == ("late launch", "b")
 
 
 def test_a_device_that_waits_for_its_own_copy() -> None:
@@ -221,7 +225,7 @@ def test_a_device_that_waits_for_its_own_copy() -> None:
             {**tpu, "name": "fusion.2", "op": "fusion", "start_ns": 80, "duration_ns": 10},
         ]
     )
-    assert told(trace, tpu["device"]) == [(70, "copy", "copy-done.1")]
+    assert listed(trace, tpu["device"]) == [(70, "copy", "copy-done.1")]
 
 
 @pytest.mark.collection("third-party/xprof/bert_8gpu_tf24.xplane.pb.xz")
@@ -241,7 +245,7 @@ def test_without_rows_of_a_device_nothing_is_said() -> None:
 
 def test_a_task_on_a_cpu_waits_for_its_ops() -> None:
     trace = built([op("a", 0, 10), op("b", 30, 20, "a", scheduled_ns=10)])
-    assert told(trace, CPU) == [(20, "host", "b")]
+    assert listed(trace, CPU) == [(20, "host", "b")]
 
 
 def causes(trace: Trace, task: str = "") -> dict[str, float]:

@@ -186,8 +186,11 @@ def test_a_profile_pairs_by_address(rows: list[dict[str, Any]]) -> None:
             "detail": [f"allocator_name={row['allocator']} tf_op=net/a" for row in rows],
         }
     )
-    told = {"address": [row["address"] for row in rows], "in_use_bytes": [row["in_use"] for row in rows]}
-    trace = Trace(table, nested=pa.table(told))
+    allocations = {
+        "address": [row["address"] for row in rows],
+        "in_use_bytes": [row["in_use"] for row in rows],
+    }
+    trace = Trace(table, nested=pa.table(allocations))
     ends: dict[int, int] = {}
     here: dict[tuple[str, int], int] = {}
     for event, row in enumerate(rows):

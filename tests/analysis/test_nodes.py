@@ -171,8 +171,8 @@ def test_details_have_the_facts_of_the_graph() -> None:
     index = optional(header, columns, "node")
     assert [index[row[event]] for event in (0, 1)] == [0, None]
     strings = texts(columns["strings_bytes"], columns["strings_offsets"])
-    told = {name: strings[columns[f"node_{name}"][0]].strip() for name in ("requested_device", "gpu_kernel")}
-    assert told == {"requested_device": "/device:GPU:0", "gpu_kernel": "none registered"}
+    facts = {name: strings[columns[f"node_{name}"][0]].strip() for name in ("requested_device", "gpu_kernel")}
+    assert facts == {"requested_device": "/device:GPU:0", "gpu_kernel": "none registered"}
     assert strings[columns["node_attributes"][0]] == "T=int64"
 
 

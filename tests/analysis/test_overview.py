@@ -98,9 +98,9 @@ def test_a_share_of_the_same_name_is_the_same_everywhere(trace: Trace) -> None:
     sums = busy.groupby(KEYS)[["busy_ns", "step_ns"]].sum()
     gaps = steps.idle_gaps.astype(dict.fromkeys([*KEYS, "cause"], object))
     idle = gaps.groupby([*KEYS, "cause"])["duration_ns"].sum()
-    told = {(row["task"], row["device"]): row for row in trace.overview["devices"]}
-    assert len(told) == len(table)
-    for where, row in told.items():
+    by_device = {(row["task"], row["device"]): row for row in trace.overview["devices"]}
+    assert len(by_device) == len(table)
+    for where, row in by_device.items():
         assert row["busy_share"] == sums["busy_ns"][where] / sums["step_ns"][where]
         if row["cause"]:
             assert row["cause_ns"] == idle[(*where, row["cause"])]
@@ -108,7 +108,7 @@ def test_a_share_of_the_same_name_is_the_same_everywhere(trace: Trace) -> None:
         figures = row["figures"]
         where = figures["task"], figures["device"]
         cause = figures.get("cause", "late launch")
-        assert figures["busy_share"] == told[where]["busy_share"]
+        assert figures["busy_share"] == by_device[where]["busy_share"]
         assert row["share"] == idle[(*where, cause)] / sums["step_ns"][where]
     outside = outside_steps(trace)
     for row in trace.findings.query("kind == 'outside steps'").to_dict("records"):

@@ -9,7 +9,7 @@ from tfvis_nb import Trace, events
 from tfvis_nb.analysis import why_not
 
 
-def told(trace: Trace) -> list[tuple[int, str, str]]:
+def pieces(trace: Trace) -> list[tuple[int, str, str]]:
     """Return length, category and event name of each piece of the path."""
     path = trace.critical_path
     names = trace.events["name"].iloc[path["event"]]
@@ -28,7 +28,7 @@ def test_kernels_wait_for_their_launch_or_for_their_stream() -> None:
             kernel("b", 125, 25, 50),
         ]
     )
-    assert told(trace) == [
+    assert pieces(trace) == [
         (10, "launch", "a"),
         (10, "launch_latency", "a"),
         (100, "device_compute", "a"),
@@ -43,13 +43,17 @@ def test_kernels_wait_for_their_launch_or_for_their_stream() -> None:
             kernel("b", 225, 25, 215),
         ]
     )
-    assert told(late)[-3:] == [(15, "launch", "b"), (10, "launch_latency", "b"), (25, "device_compute", "b")]
+    assert pieces(late)[-3:] == [
+        (15, "launch", "b"),
+        (10, "launch_latency", "b"),
+        (25, "device_compute", "b"),
+    ]
 
 
 def test_an_op_waits_for_the_copy_that_it_launched() -> None:
     copy = kernel("where", 40, 50, 20, kind="memcpy", lane="memcpy D2H", op="MemcpyD2H")
     trace = built([op("where", 0, 100, device=GPU), copy])
-    assert told(trace) == [
+    assert pieces(trace) == [
         (20, "launch", "where"),
         (20, "launch_latency", "where"),
         (50, "d2h", "where"),
@@ -65,8 +69,8 @@ def test_turns_of_an_executors_thread_are_seen_by_their_stamps() -> None:
             op("c", 60_900, 10_000, "a", scheduled_ns=60_270),
         ]
     )
-    assert [name for _, category, name in told(trace) if category == "host_compute"] == ["a", "b", "c"]
-    assert told(trace)[-2:] == [(600, "queueing", "c"), (10_000, "host_compute", "c")]
+    assert [name for _, category, name in pieces(trace) if category == "host_compute"] == ["a", "b", "c"]
+    assert pieces(trace)[-2:] == [(600, "queueing", "c"), (10_000, "host_compute", "c")]
 
 
 def test_ranks_wait_for_the_last_of_a_collective() -> None:
@@ -80,7 +84,7 @@ def test_ranks_wait_for_the_last_of_a_collective() -> None:
         return op(f"grad{number}", 0, length, task=task, device=f"{task}/device:CPU:0")
 
     trace = built([gradient(0, 20), gradient(1, 80), rank(0, 20), rank(1, 80), op("end", 100, 10, "sum")])
-    assert told(trace) == [
+    assert pieces(trace) == [
         (80, "host_compute", "grad1"),
         (20, "communication", "sum"),
         (10, "host_compute", "end"),
@@ -110,7 +114,7 @@ def test_tensors_wait_for_their_maker_and_for_their_channel() -> None:
             op("use", 105, 20, "w1_S1", "w2_S2"),
         ]
     )
-    assert told(trace) == [
+    assert pieces(trace) == [
         (10, "host_compute", "w1"),
         (5, "transfer_wait", "w1"),
         (45, "communication", "w1"),
@@ -141,7 +145,7 @@ def test_calls_wait_for_work_handed_to_other_threads() -> None:
             host("ExecutorState::Process", 60, 90, "tf_Compute/2", consumed=1),
         ]
     )
-    assert [(length, name) for length, _, name in told(trace)] == [
+    assert [(length, name) for length, _, name in pieces(trace)] == [
         (10, "train"),
         (10, "Run"),
         (5, "FunctionRun"),
@@ -161,6 +165,6 @@ def test_graphs_know_inputs_that_labels_lack() -> None:
     rows = {"name": ["x", "a", "b"], "detail": ["x = Op()", "a = Op()", "b = Op()"]}
     columns = {"start_ns": [0, 0, 50], "duration_ns": [45, 40, 10], "kind": ["op"] * 3, "lane": ["ops"] * 3}
     trace = Trace(events.build({**columns, **rows}), graphs=[[graph]])
-    assert [name for _, category, name in told(trace) if category == "host_compute"] == ["a", "b"]
+    assert [name for _, category, name in pieces(trace) if category == "host_compute"] == ["a", "b"]
     damaged = Trace(trace.events, graphs=[[graph[:-1]]])
-    assert [name for _, category, name in told(damaged) if category == "host_compute"] == ["x", "b"]
+    assert [name for _, category, name in pieces(damaged) if category == "host_compute"] == ["x", "b"]

@@ -96,14 +96,14 @@ def meetings(trace: Trace) -> dict[tuple[Any, ...], Meeting]:
 
 
 def expected(trace: Trace) -> list[dict[str, Any]]:
-    told = []
+    arrivals = []
     for (step, kind, name, _), meeting in meetings(trace).items():
         # Of the pieces of a task the last one counts; of events that end at once the first.
         came = sorted((*max(pieces), task) for task, pieces in meeting.items())
         first, last = came[0][0], came[-1][0]
         for place, (arrived, event, task) in enumerate(came):
             final = place == len(came) - 1
-            told.append(
+            arrivals.append(
                 {
                     "step": step,
                     "kind": kind,
@@ -116,7 +116,7 @@ def expected(trace: Trace) -> list[dict[str, Any]]:
                     "sole_wait_ns": arrived - came[place - 1][0] if final else 0,
                 }
             )
-    return told
+    return arrivals
 
 
 def in_order(rows: Iterable[Mapping[Any, Any]]) -> tuple[list[list[Any]], list[int]]:
@@ -125,8 +125,8 @@ def in_order(rows: Iterable[Mapping[Any, Any]]) -> tuple[list[list[Any]], list[i
     If several arrive at the same time, it does not matter which one is last.
     """
     names = ("step", "kind", "event", "task", "name", "arrived_ns", "lateness_ns", "wait_ns")
-    told = [([row[name] for name in names], row["sole_wait_ns"]) for row in rows]
-    return sorted(arrival for arrival, _ in told), sorted(alone for _, alone in told)
+    arrivals = [([row[name] for name in names], row["sole_wait_ns"]) for row in rows]
+    return sorted(arrival for arrival, _ in arrivals), sorted(alone for _, alone in arrivals)
 
 
 def at_odds(table: pd.DataFrame) -> pd.DataFrame:

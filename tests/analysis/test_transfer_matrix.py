@@ -59,7 +59,7 @@ def of_cell(rows: list[Row]) -> dict[str, Any]:
     }
 
 
-def told(table: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Any]]:
+def by_route(table: pd.DataFrame) -> dict[tuple[str, str, str], dict[str, Any]]:
     rows: list[dict[Any, Any]] = table.to_dict("records")
     return {
         (str(row.pop("kind")), str(row.pop("source")), str(row.pop("destination"))): {
@@ -74,7 +74,7 @@ def test_every_cell(rows: list[Row], between: End) -> None:
     trace = trace_of(rows)
     table = transfer_matrix(trace, between)
     expected = added_up(trace, between)
-    found = told(table)
+    found = by_route(table)
     assert found.keys() == expected.keys()
     for key, cell in expected.items():
         for name in ("bandwidth", "mean_wait_ns"):
@@ -118,7 +118,7 @@ def test_real_transfers_add_up(path: Path) -> None:
 
 def test_a_parameter_server_and_its_workers() -> None:
     trace = real_trace(DATA / "gpu_tf221_dist.pb.xz")
-    found = told(transfer_matrix(trace, "task"))
+    found = by_route(transfer_matrix(trace, "task"))
     ps, worker = "/job:ps/replica:0/task:0", "/job:worker/replica:0/task:1"
     fetched, sent = found["transfer", ps, worker], found["transfer", worker, ps]
     # Four weights of 1024 by 1024 floats come, and four gradients go back.
@@ -129,7 +129,7 @@ def test_a_parameter_server_and_its_workers() -> None:
 
 def test_unknown_values_are_not_zero() -> None:
     columns = {"start_ns": [0, 5], "duration_ns": [10, 0], "kind": ["transfer", "memcpy"]}
-    found = told(transfer_matrix(Trace(events.build(columns))))
+    found = by_route(transfer_matrix(Trace(events.build(columns))))
     received, copied = found["transfer", "", ""], found["memcpy", "", ""]
     assert {received[name] for name in ("bytes", "wait_ns", "transfer_ns", "busy_ns", "bandwidth")} == {None}
     assert (copied["transfer_ns"], copied["busy_ns"], copied["bandwidth"]) == (0, 0, None)

@@ -52,7 +52,7 @@ def expected(trace: Trace) -> dict[tuple[int, str], dict[str, float | None]]:
             ran = doing in ON_CPU or (doing == "preprocessing" and row["kind"] == "op")
         if ran:
             group.append((row, start, end))
-    told = {}
+    shares_of = {}
     for (step, device), ran_here in found.items():
         window = windows(trace)[step]
         kinds = {
@@ -69,7 +69,7 @@ def expected(trace: Trace) -> dict[tuple[int, str], dict[str, float | None]]:
         ]
         kernel = max(end for *_, end in ran_here) - min(start for _, start, _ in ran_here) if ran_here else 0
         hta = "GPU" in device and bool(ran_here)
-        told[step, device] = {
+        shares_of[step, device] = {
             "step_ns": window[1] - window[0],
             "busy_ns": None if blind else busy,
             "idle_ns": None if blind else idle,
@@ -85,10 +85,10 @@ def expected(trace: Trace) -> dict[tuple[int, str], dict[str, float | None]]:
             "hta_compute_ns": compute if hta else None,
             "hta_non_compute_ns": busy - compute if hta else None,
         }
-    return told
+    return shares_of
 
 
-def told(table: pd.DataFrame) -> dict[tuple[int, str], dict[str, float | None]]:
+def shares_of(table: pd.DataFrame) -> dict[tuple[int, str], dict[str, float | None]]:
     return {
         (row["step"], row["device"]): {name: None if pd.isna(row[name]) else row[name] for name in FIGURES}
         for row in table.to_dict("records")
@@ -101,7 +101,7 @@ def test_every_figure_is_that_counted_one_by_one(rows: list[dict[str, Any]]) -> 
     columns["scheduled_ns"] = pd.array(columns["scheduled_ns"], dtype="Int64")
     trace = Trace(events.order(events.build(columns))[0])
     table = utilization(trace)
-    assert told(table) == expected(trace)
+    assert shares_of(table) == expected(trace)
     known = table[table["busy_ns"].notna()]
     assert (known["busy_ns"] + known["idle_ns"] == known["step_ns"]).all()
     assert bool(why_not(table)) == all(row["step"] < 0 for row in rows)
@@ -118,7 +118,7 @@ def test_every_figure_is_that_counted_one_by_one(rows: list[dict[str, Any]]) -> 
 )
 def test_real_devices_counted_one_by_one(name: str) -> None:
     trace = real_trace(DATA / name)
-    assert told(utilization(trace)) == expected(trace)
+    assert shares_of(utilization(trace)) == expected(trace)
 
 
 def test_streams_of_one_gpu_run_side_by_side() -> None:

@@ -223,18 +223,18 @@ def test_tables_are_sorted_by_their_heads(shown: Dashboard) -> None:
 
 def test_definitions_reach_pointer_keys_and_screen_readers(shown: Dashboard) -> None:
     table = shown.table("Ops", "By op type")
-    told = "total_ns / count."
+    definition = "total_ns / count."
     button = table.get_by_role("columnheader", name="Mean").get_by_role("button")
-    expect(button).to_have_accessible_description(told)
+    expect(button).to_have_accessible_description(definition)
     tip = shown.panels.locator(".tip")
     expect(tip).to_be_hidden()
     button.hover()
-    expect(tip).to_have_text(told)
+    expect(tip).to_have_text(definition)
     shown.page.mouse.move(5, 5)
     expect(tip).to_be_hidden()
     table.get_by_role("columnheader", name="Count").get_by_role("button").focus()
     shown.page.keyboard.press("Tab")
-    expect(tip).to_have_text(told)
+    expect(tip).to_have_text(definition)
     shown.page.keyboard.press("Escape")
     expect(tip).to_be_hidden()
 

@@ -68,12 +68,12 @@ def test_names_and_roles(timeline: Timeline) -> None:
 
 
 def test_screen_readers_read_the_view_and_the_selection(timeline: Timeline) -> None:
-    told = timeline.root.locator("[data-part=announcer] > [aria-live=polite]").first
-    expect(told).to_have_text("")
+    announcer = timeline.root.locator("[data-part=announcer] > [aria-live=polite]").first
+    expect(announcer).to_have_text("")
     # Only keys in the lanes move the view without visible focus.
     timeline.lanes.press("+")
-    expect(told).to_contain_text("In view: ")
-    times = (told.text_content() or "").removeprefix("In view: ")
+    expect(announcer).to_contain_text("In view: ")
+    times = (announcer.text_content() or "").removeprefix("In view: ")
     axis = timeline.root.get_by_role("img", name="Time axis")
     expect(axis).to_have_attribute("aria-label", f"Time axis, {times}")
     timeline.find("name:gradients/MatMul_grad/MatMul_1")

@@ -62,7 +62,7 @@ def test_what_cannot_be(tmp_path: Path) -> None:
     assert not [*tmp_path.iterdir()]
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine/file").touch()
-    for name, told in (
+    for name, reason_id in (
         ("mine", "dataset_not_one"),
         ("mine/file", "dataset_is_file"),
         ("mine/file/made", "dataset_is_file"),
@@ -70,8 +70,8 @@ def test_what_cannot_be(tmp_path: Path) -> None:
     ):
         done = tfvis_nb_here("ingest", DATA / "run_meta.v1", "-o", name, "--workers", "1", cwd=tmp_path)
         path = str(tmp_path / name.removesuffix("/made"))
-        path = name if told == "dataset_unwritable" else path
-        assert complaint(done, 1) == Text(told, path=path, reason="no such file or directory")
+        path = name if reason_id == "dataset_unwritable" else path
+        assert complaint(done, 1) == Text(reason_id, path=path, reason="no such file or directory")
 
 
 def test_an_ingest_ends_when_the_disk_is_full(tmp_path: Path) -> None:

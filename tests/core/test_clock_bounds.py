@@ -100,15 +100,15 @@ def test_traces_of_other_clocks_together_know_less() -> None:
 
 
 def test_the_front_end_is_told() -> None:
-    told = [
+    bounds_in_notes = [
         {"task": FIRST, "low": 0, "high": 0},
         {"task": SECOND, "low": -250, "high": 40.5},
         {"task": THIRD, "low": -3, "high": None},
     ]
     shown = compress_gaps(trace())
-    assert read_container(drawn(shown))[0]["clocks"] == told
+    assert read_container(drawn(shown))[0]["clocks"] == bounds_in_notes
     outline = answers_of(lay_out(shown, order_lanes(shown.events))).outline_bytes("", "windows")
-    assert read_container(outline)[0]["clocks"] == told
+    assert read_container(outline)[0]["clocks"] == bounds_in_notes
     assert read_container(drawn(trace({})))[0]["clocks"] == []
 
 

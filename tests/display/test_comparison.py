@@ -273,9 +273,9 @@ def test_rows_lead_to_events_of_the_steps(steps: Trace) -> None:
     for row, zoom in zip(block["rows"], block["zoom"], strict=True):
         for timeline, found in zip((shown.a, shown.b), zoom["sides"], strict=True):
             for event in found:
-                told = timeline.trace.events.loc[event]
-                assert (printable(told["name"], LONGEST_TEXT), told["kind"]) == (row[name], row[kind])
-                start = told["start_ns"] - timeline.trace.events["start_ns"].iloc[0]
+                recorded = timeline.trace.events.loc[event]
+                assert (printable(recorded["name"], LONGEST_TEXT), recorded["kind"]) == (row[name], row[kind])
+                start = recorded["start_ns"] - timeline.trace.events["start_ns"].iloc[0]
                 assert zoom["start"] <= start <= zoom["end"]
                 seen += 1
     assert seen > 20

@@ -67,15 +67,15 @@ def test_a_view_can_be_set_back_to_itself(trace: Trace) -> None:
 
 def test_the_front_ends_view_is_read_and_exported(trace: Trace) -> None:
     shown = {"start": -10.4, "end": 5000, "step": 0, "hidden": [["a"]], "pinned": []}
-    told = {**shown, "details": True, "graph": True, "code": False}
+    sent = {**shown, "details": True, "graph": True, "code": False}
     for widget in (show_timeline(trace), show_dashboard(trace)):
         assert page_view(widget.to_html()) is None
         timeline = widget if isinstance(widget, TimelineWidget) else widget.timeline
-        timeline._view = told
+        timeline._view = sent
         start = int(trace.events["start_ns"].iloc[0])
         assert (widget.view["start_ns"], widget.view["end_ns"]) == (start - 10, start + 5000)
         assert (widget.view["step"], widget.view["graph"], widget.view["hidden"]) == (0, True, [("a",)])
-        assert page_view(widget.to_html()) == told
+        assert page_view(widget.to_html()) == sent
         assert page_view(widget.to_html(anonymize=True)) is None
 
 

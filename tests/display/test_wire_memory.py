@@ -69,9 +69,9 @@ def test_curves_and_buffers_come_back(path: Path) -> None:
         assert (rows["estimated"] == ("estimated" in track)).all()
         curve = trace.memory
         curve = curve[(curve["task"] == track["task"]) & (curve["allocator"] == track["allocator"])]
-        told = curve[["time_ns", "bytes"]].itertuples(index=False, name=None)
+        points = curve[["time_ns", "bytes"]].itertuples(index=False, name=None)
         # Buffers that outlive their step are drawn until freed; earlier ones from the start of the profile.
-        assert set(told) <= set(track["curve"])
+        assert set(points) <= set(track["curve"])
         assert curve.empty or track["peak"] == curve["bytes"].max()
         assert (track["at"] + origin, track["peak"]) in track["curve"]
         expected = rows[["name", "bytes", "alloc_ns", "event"]].itertuples(index=False, name=None)

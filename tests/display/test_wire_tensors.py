@@ -46,14 +46,14 @@ def levels_by_record(trace: Trace) -> dict[tuple[str, str], dict[int, int]]:
 @pytest.mark.parametrize("path", each(SMALL))
 def test_bars_add_up_to_the_records(path: Path) -> None:
     trace = real_trace(path)
-    told = levels_by_record(trace)
+    recorded_levels = levels_by_record(trace)
     tracks = read(memory_bytes(trace), origin_ns(trace.events))
     last = int(trace.steps["end_ns"].max()) if len(trace.steps) else 0
     for track in tracks:
         if "estimated" in track:
-            assert (track["task"], track["allocator"]) not in told
+            assert (track["task"], track["allocator"]) not in recorded_levels
             continue
-        levels = told[track["task"], track["allocator"]]
+        levels = recorded_levels[track["task"], track["allocator"]]
         for time, level in levels.items():
             # Beyond its step nothing is known to be alive, though a record may say when it was freed.
             if time <= last:
@@ -63,7 +63,7 @@ def test_bars_add_up_to_the_records(path: Path) -> None:
         (task, allocator): dict(zip(curve["time_ns"].tolist(), curve["bytes"].tolist(), strict=True))
         for (task, allocator), curve in recorded.groupby(["task", "allocator"], observed=True)
     }
-    assert curves == told
+    assert curves == recorded_levels
 
 
 def aliases(data: bytes) -> list[list[list[tuple[int, int]]]]:

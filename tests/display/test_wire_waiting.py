@@ -67,7 +67,7 @@ def test_everything_arrives(name: str) -> None:
     causes = [named[name] for name, _ in header["idle"]]
     got = pieces(header, columns, "idle", trace)
     places = [tuple(header["idle_places"][place]) for place in columns["idle_place"]]
-    told = {
+    wait_of_event = {
         (start, *place): (length, event, causes[kind])
         for (start, length, event, kind), place in zip(got, places, strict=True)
     }
@@ -79,7 +79,7 @@ def test_everything_arrives(name: str) -> None:
         )
         for row in gaps.to_dict("records")
     }
-    assert told == known
+    assert wait_of_event == known
     assert len(got) == len(gaps)
 
     spare = trace.slack

@@ -59,5 +59,5 @@ def own(folder: Path) -> dict[str, Any]:
 if __name__ == "__main__":
     v1.logging.set_verbosity(v1.logging.ERROR)
     folder = Path(sys.argv[1])
-    told = {"tensorflow": tf.__version__, "canned": canned(folder), "own": own(folder)}
-    (folder / "told.json").write_text(json.dumps(told))
+    report = {"tensorflow": tf.__version__, "canned": canned(folder), "own": own(folder)}
+    (folder / "report.json").write_text(json.dumps(report))

@@ -45,8 +45,8 @@ def _candidates() -> Iterator[str]:
 
 def _version(path: str) -> list[int | str]:
     try:
-        told = subprocess.run([path, "-c", _ASK], capture_output=True, text=True, timeout=60, check=True)
-        version: list[int | str] = json.loads(told.stdout)
+        completed = subprocess.run([path, "-c", _ASK], capture_output=True, text=True, timeout=60, check=True)
+        version: list[int | str] = json.loads(completed.stdout)
     except (OSError, subprocess.SubprocessError, ValueError):
         return []
     return version

@@ -72,12 +72,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def told(python: Path, folder: Path) -> dict[str, Any]:
+def report(python: Path, folder: Path) -> dict[str, Any]:
     """The output of the finished job."""
     run(python, "-m", "tests.estimator.job", str(folder))
-    told: dict[str, Any] = json.loads((folder / "told.json").read_text())
-    assert told["tensorflow"].startswith("2.15.")
-    return told
+    report: dict[str, Any] = json.loads((folder / "report.json").read_text())
+    assert report["tensorflow"].startswith("2.15.")
+    return report
 
 
 def of_training(session: tv.SavedSession, op: str) -> pd.DataFrame:
@@ -87,8 +87,8 @@ def of_training(session: tv.SavedSession, op: str) -> pd.DataFrame:
     return table[run].sort_values("runs", ascending=False)
 
 
-def test_a_dnn_classifier_is_counted_and_traced(told: dict[str, Any], folder: Path) -> None:
-    assert told["canned"] == {"steps": 21, "recording": False, "problem": ""}
+def test_a_dnn_classifier_is_counted_and_traced(report: dict[str, Any], folder: Path) -> None:
+    assert report["canned"] == {"steps": 21, "recording": False, "problem": ""}
     with tv.open_session(folder / "canned.tfvis") as session:
         # One recording for the training, one for the evaluation.
         assert session.processes["end"].notna().tolist() == [True, True]
@@ -129,15 +129,15 @@ def check_training(trace: tv.Trace, *ops: str) -> None:
     assert (communication_overlap(trace)["computation_ns"] > 0).all()
 
 
-def test_the_run_that_was_asked_for_is_traced(told: dict[str, Any], folder: Path) -> None:
-    assert told["own"]["steps"] == 11
+def test_the_run_that_was_asked_for_is_traced(report: dict[str, Any], folder: Path) -> None:
+    assert report["own"]["steps"] == 11
     with tv.open_session(folder / "own.tfvis") as session:
         trained = of_training(session, "GradientDescent")
         # Of two trainings, which make a graph each; the third nobody records.
         assert trained["runs"].tolist() == [7, 2]
-        assert trained["label"].iloc[0] == told["own"]["label"]
+        assert trained["label"].iloc[0] == report["own"]["label"]
         # The first of its kind after it was asked for, counted from when the recording began again.
-        assert session.traces[["label", "run"]].to_numpy().tolist() == [[told["own"]["label"], 1]]
+        assert session.traces[["label", "run"]].to_numpy().tolist() == [[report["own"]["label"], 1]]
         check_training(session.read(1), "IteratorGetNext", "MatMul", "ResourceApplyGradientDescent")
 
 

@@ -85,12 +85,14 @@ async def _cookie(server: Server) -> str:
 
 def test_a_timeline_with_details_export_and_selection(server: Server) -> None:
     async def test() -> None:
-        view, told = await View.open(server, put(server, MLP))
+        view, first = await View.open(server, put(server, MLP))
         with view:
-            assert (told["method"], told["view"]) == ("open", "timeline")
-            parts = {path[0]: part for path, part in zip(told["buffer_paths"], told["buffers"], strict=True)}
+            assert (first["method"], first["view"]) == ("open", "timeline")
+            parts = {
+                path[0]: part for path, part in zip(first["buffer_paths"], first["buffers"], strict=True)
+            }
             assert parts["_drawn"].startswith(b"\x1f\x8b")
-            assert not {"_esm", "layout"} & set(told["state"])
+            assert not {"_esm", "layout"} & set(first["state"])
             await view.send({"method": "custom", "content": {"kind": "details"}})
             update = await view.next()
             assert update is not None
@@ -112,10 +114,10 @@ def test_a_session_opens_the_monitor_whose_traces_open(server: Server) -> None:
     write_session(server.root / "run.tfvis")
 
     async def test() -> None:
-        view, told = await View.open(server, "run.tfvis")
+        view, first = await View.open(server, "run.tfvis")
         with view:
-            assert told["view"] == "monitor"
-            assert '"name": "run.tfvis"' in told["state"]["_state"]
+            assert first["view"] == "monitor"
+            assert '"name": "run.tfvis"' in first["state"]["_state"]
             opened = await view.ask({"kind": "open", "trace": 1})
             assert opened["buffers"][0].startswith(b"\x1f\x8b")
 
@@ -153,11 +155,11 @@ def test_views_and_exports_change_no_files(server: Server) -> None:
 )
 def test_errors_explain_files_that_are_no_trace(server: Server, name: str, content: bytes, says: str) -> None:
     async def test() -> None:
-        view, told = await View.open(server, put(server, name, content))
+        view, first = await View.open(server, put(server, name, content))
         with view:
-            assert told["method"] == "refused"
-            assert says in told["sentence"]
-            assert str(server.root) not in told["sentence"]
+            assert first["method"] == "refused"
+            assert says in first["sentence"]
+            assert str(server.root) not in first["sentence"]
             assert await view.next() is None
 
     run(test())
@@ -170,10 +172,10 @@ def test_files_elsewhere_are_refused(server: Server, path: object) -> None:
         (server.root / "out.pb").symlink_to(DATA / MLP)
 
     async def test() -> None:
-        view, told = await View.open(server, path)
+        view, first = await View.open(server, path)
         with view:
-            assert told["method"] == "refused"
-            assert "there is no file" in told["sentence"]
+            assert first["method"] == "refused"
+            assert "there is no file" in first["sentence"]
             assert server.workers() == []
 
     run(test())
@@ -207,10 +209,10 @@ def test_a_process_that_is_gone_is_reported(server: Server) -> None:
         view, _ = await View.open(server, put(server, MLP))
         (worker,) = server.workers()
         worker.kill()
-        told = await view.next()
-        assert told is not None
-        assert told["method"] == "refused"
-        assert "ended unexpectedly" in told["sentence"]
+        first = await view.next()
+        assert first is not None
+        assert first["method"] == "refused"
+        assert "ended unexpectedly" in first["sentence"]
 
     run(test())
 
@@ -223,8 +225,8 @@ def test_limits_and_the_end_of_the_server(tmp_path: Path) -> None:
         await stuck.send({"path": put(server, MLP)})
         workers = await started(server, 1)
         workers[0].send_signal(signal.SIGSTOP)
-        second, told = await View.open(server, MLP)
-        assert "TraceFiles.most_views" in told["sentence"]
+        second, first = await View.open(server, MLP)
+        assert "TraceFiles.most_views" in first["sentence"]
         second.close()
         refused = await stuck.next()
         assert refused is not None
@@ -261,9 +263,9 @@ def test_who_may_only_read_commands_no_job_and_limited_memory(
         file.truncate(1_000_000_000)
 
     async def test() -> None:
-        view, told = await View.open(server, "run.tfvis")
+        view, first = await View.open(server, "run.tfvis")
         with view:
-            assert told["view"] == "monitor"
+            assert first["view"] == "monitor"
             refused = await view.ask({"kind": "command", "command": {"do": "delete", "traces": [1]}})
             assert "not change them" in refused["error"]
             notes: dict[str, list[str]] = {"annotations": [], "views": []}
@@ -271,9 +273,9 @@ def test_who_may_only_read_commands_no_job_and_limited_memory(
             assert "not change them" in refused["error"]
             opened = await view.ask({"kind": "open", "trace": 1})
             assert opened["buffers"], opened
-        view, told = await View.open(server, "large.pb")
+        view, first = await View.open(server, "large.pb")
         with view:
-            assert "TraceFiles.most_bytes" in told["sentence"]
+            assert "TraceFiles.most_bytes" in first["sentence"]
 
     try:
         run(test())

@@ -185,9 +185,9 @@ def test_simultaneous_runs_of_local_sessions_are_noted(tmp_path: Path) -> None:
     assert set(trace.events["task"]) == {"/job:localhost/replica:0/task:0"}
     # As the note advises, the files' names identify their processes.
     ranks = [file.rename(tmp_path / f"rank{rank}.pbtxt") for rank, file in enumerate(files[::2])]
-    told = tv.read_trace(ranks)
-    assert set(told.events["task"]) == {f"/job:worker/replica:0/task:{rank}" for rank in (0, 1)}
-    assert not figures_of(told.notes, "simultaneous_steps")
+    merged = tv.read_trace(ranks)
+    assert set(merged.events["task"]) == {f"/job:worker/replica:0/task:{rank}" for rank in (0, 1)}
+    assert not figures_of(merged.notes, "simultaneous_steps")
     # One that begins when the other ends is the next step.
     assert not figures_of(tv.read_trace([ranks[0], files[1]]).notes, "simultaneous_steps")
 

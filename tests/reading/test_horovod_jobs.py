@@ -47,7 +47,7 @@ def jobs(draw: st.DrawFn) -> list[dict[str, Any]]:
     return steps
 
 
-def told(steps: list[dict[str, Any]], negotiated: bool) -> list[dict[str, Any]]:
+def negotiations(steps: list[dict[str, Any]], negotiated: bool) -> list[dict[str, Any]]:
     """Return the timeline that rank 0 writes for a job."""
     events: list[dict[str, Any]] = [
         {"ph": "M", "name": "process_name", "pid": 0, "args": {"start_time_since_epoch_in_micros": EPOCH_US}},
@@ -106,7 +106,7 @@ def test_every_collective_of_a_traced_step_is_there_once(
 ) -> None:
     if not any(step["collectives"] for step in steps):
         return
-    trace = tv.read_trace([traced(steps), json.dumps(told(steps, negotiated)).encode()])
+    trace = tv.read_trace([traced(steps), json.dumps(negotiations(steps, negotiated)).encode()])
     event_table.check(trace.events)
     numbers = {label: step for step, label in trace.step_labels.items()}
     expected = sorted(

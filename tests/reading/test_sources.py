@@ -180,7 +180,7 @@ def test_a_long_read_says_how_far_it_is_and_a_short_one_nothing(
     tv.read_trace([content, content])
     assert screen.getvalue() == ""
     monkeypatch.setattr("tfvis_nb.core.progress.QUIET_SECONDS", 0)
-    told = "reading, trace 2: 00:0"
-    tv.read_trace([Slow(content, screen, "reading: 00:0"), content, Slow(content, screen, told)])
-    assert told in screen.getvalue()
+    shown_last = "reading, trace 2: 00:0"
+    tv.read_trace([Slow(content, screen, "reading: 00:0"), content, Slow(content, screen, shown_last)])
+    assert shown_last in screen.getvalue()
     assert screen.getvalue().split("\r")[-2].strip() == ""

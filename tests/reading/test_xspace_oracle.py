@@ -30,7 +30,7 @@ def plain(trace: tv.Trace) -> list[dict[str, Any]]:
     return [dict(zip(names, row, strict=True)) for row in zip(*values, raw, strict=True)]
 
 
-def told(row: dict[str, Any]) -> tuple[str, ...]:
+def key_of(row: dict[str, Any]) -> tuple[str, ...]:
     """Return the comparable values of a row; fields unknown to the oracle are left out of both."""
     return tuple(str(row[name]) for name in (*COLUMNS, "raw_device"))
 
@@ -65,8 +65,8 @@ def test_each_event(path: Path, threadpool: bool) -> None:
             # Lines of XLA are tried in tests of their own.
             row["kind"] = row["detail"] = row["bytes"] = None
     wrong = [
-        (told(row), told(wanted))
-        for row, wanted in zip(sorted(got, key=told), sorted(expected, key=told), strict=True)
-        if told(row) != told(wanted)
+        (key_of(row), key_of(wanted))
+        for row, wanted in zip(sorted(got, key=key_of), sorted(expected, key=key_of), strict=True)
+        if key_of(row) != key_of(wanted)
     ]
     assert wrong[:3] == []

@@ -23,7 +23,7 @@ STEP_S = 0.001
 """How long a step lasts at least."""
 
 
-class Told(NamedTuple):
+class Progress(NamedTuple):
     """A job's own measurements of its finished steps; times in nanoseconds.
 
     Attributes
@@ -47,32 +47,32 @@ class Told(NamedTuple):
 
 
 class Telling:
-    """Writes down `Told`, each time by one write, which a kill does not cut in two."""
+    """Writes down its `Progress`, each time by one write, which a kill does not cut in two."""
 
     def __init__(self, path: Path) -> None:
         self._file = os.open(path.with_suffix(".part"), os.O_RDWR | os.O_CREAT)
         self._path = path
-        self.told = Told()
+        self.progress = Progress()
 
     def step(self, began: int, outer: int, inner: int) -> None:
         """Note a step that began at an epoch time, and took between two times."""
-        told = self.told
-        self.told = Told(
-            told.finished + 1,
-            told.at_least + inner,
-            told.at_most + outer,
-            max(told.longest, outer),
-            told.began or began,
+        progress = self.progress
+        self.progress = Progress(
+            progress.finished + 1,
+            progress.at_least + inner,
+            progress.at_most + outer,
+            max(progress.longest, outer),
+            progress.began or began,
             began,
         )
-        os.pwrite(self._file, json.dumps(self.told).ljust(200).encode(), 0)
-        if told.finished == 0:
+        os.pwrite(self._file, json.dumps(self.progress).ljust(200).encode(), 0)
+        if progress.finished == 0:
             self._path.with_suffix(".part").rename(self._path)
 
 
-def told(path: Path) -> Told:
+def progress(path: Path) -> Progress:
     """Read the measurements of a job."""
-    return Told(*json.loads(path.read_text())) if path.exists() else Told()
+    return Progress(*json.loads(path.read_text())) if path.exists() else Progress()
 
 
 def monitored(recorded: tv.TraceSession, tell: Telling) -> None:
@@ -140,4 +140,4 @@ def keras_fit(recorded: tv.TraceSession, tell: Telling) -> None:
 if __name__ == "__main__":
     path = Path(sys.argv[1])
     train = {"session": monitored, "keras": keras_fit}[sys.argv[2]]
-    train(tv.TraceSession(path, keep=None), Telling(path.with_suffix(".told")))
+    train(tv.TraceSession(path, keep=None), Telling(path.with_suffix(".progress")))

@@ -76,9 +76,9 @@ def test_arguments_in_containers() -> None:
         traced({"a": [tf.ones([2])]}, Pair(one, 1))
         traced({"a": [one]}, Pair(one, 2))
         traced({"a": [one, one]}, Pair(one, 1))
-    told = changes(t, "<lambda>")
-    assert told[:2] == [("state['a'][0]", "shape", "()", "(2,)"), ("pair.right", "value", "1", "2")]
-    assert [(argument, kind) for argument, kind, *_ in told[2:]] == [("state", "structure")]
+    reported = changes(t, "<lambda>")
+    assert reported[:2] == [("state['a'][0]", "shape", "()", "(2,)"), ("pair.right", "value", "1", "2")]
+    assert [(argument, kind) for argument, kind, *_ in reported[2:]] == [("state", "structure")]
 
 
 def test_other_objects_and_other_devices() -> None:

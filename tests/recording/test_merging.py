@@ -131,11 +131,11 @@ def test_a_profile_without_an_epoch_gets_the_recorders() -> None:
         notes=[Text("no_start_time")],
     )
     epoch = 1_700_000_000_000_000_000
-    told = on_the_clock(profile, epoch)
-    assert told.events["start_ns"].tolist() == [epoch + 5, epoch + 7]
-    assert told.events["scheduled_ns"].dropna().tolist() == [epoch + 3]
-    assert told.notes == [Text("start_time_estimated")]
-    assert on_the_clock(told, epoch).events["start_ns"].tolist() == [epoch + 5, epoch + 7]
+    aligned = on_the_clock(profile, epoch)
+    assert aligned.events["start_ns"].tolist() == [epoch + 5, epoch + 7]
+    assert aligned.events["scheduled_ns"].dropna().tolist() == [epoch + 3]
+    assert aligned.notes == [Text("start_time_estimated")]
+    assert on_the_clock(aligned, epoch).events["start_ns"].tolist() == [epoch + 5, epoch + 7]
 
 
 @pytest.mark.parametrize(

@@ -98,8 +98,8 @@ def test_a_worker_without_a_profile_is_named_with_the_reason(
 ) -> None:
     with served(answer) as address, raises_id(ConnectionError, "no_worker_recorded") as raised:
         tv.capture(address, seconds=0.1, tries=1)
-    told = Text(reason, address=address, port="", reason="\0").partition("\0")[0]
-    assert told in str(raised.value)
+    sentence = Text(reason, address=address, port="", reason="\0").partition("\0")[0]
+    assert sentence in str(raised.value)
 
 
 def test_escape_codes_of_a_worker_reach_no_terminal(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import tfvis_nb as tv
-from tests.recording.monitored_job import told
+from tests.recording.monitored_job import progress
 from tests.support.conditions import wait_until
 from tests.support.recorded_sessions import counted
 from tests.support.texts import pattern_of, raises_id
@@ -45,25 +45,29 @@ STEPS = 600
     ],
 )
 def test_a_long_job_is_watched_and_killed(path: Path, kind: str, begins: str) -> None:
-    file = path.with_suffix(".told")
+    file = path.with_suffix(".progress")
     with job(path, kind) as process:
-        wait_until(lambda: told(file).finished and process.poll() is None)
+        wait_until(lambda: progress(file).finished and process.poll() is None)
         with tv.open_session(path) as watched:
             label = next(each for each in counted(watched) if each.startswith(begins))
             assert watched.processes["end"].isna().all()
             for number in (1, 2):
-                wait_until(lambda number=number: told(file).finished > number * STEPS // 3)  # type: ignore[misc]
+                wait_until(lambda number=number: progress(file).finished > number * STEPS // 3)  # type: ignore[misc]
                 watched.trace_next(label)
                 wait_until(lambda number=number: len(watched.traces) == number)  # type: ignore[misc]
                 # As of now: while one looks here, the job goes on.
-                before, runs, after = told(file).finished, counted(watched)[label][0], told(file).finished
+                before, runs, after = (
+                    progress(file).finished,
+                    counted(watched)[label][0],
+                    progress(file).finished,
+                )
                 assert before <= runs <= after + 1
-            wait_until(lambda: told(file).finished >= STEPS)
+            wait_until(lambda: progress(file).finished >= STEPS)
             watched.trace_all(label)
             wait_until(lambda: len(watched.traces) >= 5)
             process.send_signal(signal.SIGKILL)
             process.wait()
-    end = told(file)
+    end = progress(file)
     with tv.open_session(path) as reopened:
         assert reopened.processes["end"].notna().all()
         row = reopened.signatures.set_index("label").loc[label]

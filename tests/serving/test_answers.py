@@ -99,9 +99,9 @@ def test_changes_go_to_all_and_answers_to_who_asked(server: MonitorServer) -> No
         assert len(one.ask("open", trace=1)["buffers"]) == 2
         assert one.command(do="trace_all")["rule"] == "all"
         # Nothing of the trace has come here.
-        told = other.next()
-        assert told is not None
-        assert (told["method"], other.state["rule"]) == ("update", "all")
+        message = other.next()
+        assert message is not None
+        assert (message["method"], other.state["rule"]) == ("update", "all")
     assert before == ["", ""]
 
 

@@ -35,7 +35,7 @@ def of_steps(rows: list[dict[str, Any]]) -> dict[Where, Curve]:
 
 def of_profile(space: Any, stat_name: str = "bytes_allocated") -> dict[Where, Curve]:
     """Take a stat of every allocation event of an XSpace, the last at each nanosecond."""
-    told = []
+    rows_of_stats = []
     for plane in space.planes:
         about = {
             key
@@ -55,9 +55,9 @@ def of_profile(space: Any, stat_name: str = "bytes_allocated") -> dict[Where, Cu
                 }
                 time = line.timestamp_ns + event.offset_ps // 1000
                 allocator = stats.get("allocator_name") or f"device {stats['index_on_host']}"
-                told.append((time, allocator, stats[stat_name]))
+                rows_of_stats.append((time, allocator, stats[stat_name]))
     curves: dict[Where, Curve] = defaultdict(list)
-    for time, allocator, level in sorted(told, key=lambda row: row[0]):
+    for time, allocator, level in sorted(rows_of_stats, key=lambda row: row[0]):
         curve = curves[-1, "", allocator]
         if curve and curve[-1][0] == time:
             curve.pop()

@@ -162,8 +162,8 @@ def test_transfers_tell_their_ends_bytes_and_tensor() -> None:
     assert len(received) == len(trace.transfers) > 0
     for bar in received:
         row = trace.events.iloc[bar["args"]["event"]]
-        told = {name: bar["args"][name] for name in ("bytes", "source", "destination", "tensor")}
-        assert told == {name: row[name] for name in told}
+        args_of_bar = {name: bar["args"][name] for name in ("bytes", "source", "destination", "tensor")}
+        assert args_of_bar == {name: row[name] for name in args_of_bar}
 
 
 def test_arrows_lead_from_open_bars_to_the_start_of_others() -> None:

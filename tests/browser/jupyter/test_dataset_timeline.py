@@ -85,11 +85,11 @@ def test_one_kernel_among_all_ranks(shown: tuple[Notebook, Timeline], one: Trace
     assert all(part in facts["Location"] for part in ("worker 0", "GPU:0", "stream 13"))
     after = int(kernel["start_ns"]) - int(one.events["start_ns"].min())
     assert facts["Start"] == f"+{after / 1e6:.6f} ms"
-    told = f"/job:worker/replica:0/task:0 {KERNEL} {kernel['start_ns']} {kernel['duration_ns']}"
-    book.wait_until(lambda: book.ask(TOLD) == told)
+    answer = f"/job:worker/replica:0/task:0 {KERNEL} {kernel['start_ns']} {kernel['duration_ns']}"
+    book.wait_until(lambda: book.ask(TOLD) == answer)
     timeline.search_box.press("Enter")
     expect(timeline.root.get_by_role("search").locator("output")).to_have_text(f"2 of {RANKS}")
-    book.wait_until(lambda: book.ask(TOLD) == told.replace("task:0", "task:1"))
+    book.wait_until(lambda: book.ask(TOLD) == answer.replace("task:0", "task:1"))
     # Where its lane was in a closed group, that is open now.
     place = int(book.ask("print(widget.selection.index[0])"))
     timeline.clear()

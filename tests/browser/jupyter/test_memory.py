@@ -174,8 +174,8 @@ def test_the_browser_reads_the_recorded_values(exported: OpenExported, tmp_path:
             table[(table[where] == [track[key] for key in where]).all(axis=1)]
             for table in (trace.memory, trace.lifetimes)
         )
-        told = {(str(time), size) for time, size in curve[["time_ns", "bytes"]].itertuples(index=False)}
-        assert told <= {tuple(point) for point in track["curve"]}
+        points = {(str(time), size) for time, size in curve[["time_ns", "bytes"]].itertuples(index=False)}
+        assert points <= {tuple(point) for point in track["curve"]}
         columns = ["alloc_ns", "free_ns", "bytes", "event", "name"]
         expected = buffers[columns].astype({"alloc_ns": str}).to_numpy(object).tolist()
         for (start, end, *rest), (alloc_ns, free_ns, *known) in zip(track["buffers"], expected, strict=True):

@@ -27,11 +27,11 @@ def test_new_traces_wait_for_their_places_and_that_is_told(monitor: Monitor, pat
     number, _ = writer.add_signature(Signature("session", "new"))
     for run in (1, 2):
         writer.add_trace(number, Recording("run_metadata", METADATA, run, 2 * 10**18 + run, 2000), None)
-    told = monitor.region.get_by_text("2 new at the end; sorted in when you leave the rows")
-    expect(told).to_be_visible()
+    hint = monitor.region.get_by_text("2 new at the end; sorted in when you leave the rows")
+    expect(hint).to_be_visible()
     expect(monitor.traces.last).to_have_accessible_name("Run 1 of new")
     monitor.page.mouse.move(0, 0)
-    expect(told).to_have_count(0)
+    expect(hint).to_have_count(0)
     expect(monitor.traces.first).to_have_accessible_name("Run 2 of new")
     writer.close({})
 
