@@ -11,7 +11,7 @@ import pytest
 from tests.support.made_steps import built
 from tests.support.texts import raises_id
 from tfvis_nb import Trace
-from tfvis_nb.core.metadata import PYTHON_SAMPLES, THREAD_SAMPLES, table_of
+from tfvis_nb.core.metadata import GC_PAUSES, PYTHON_SAMPLES, THREAD_SAMPLES, table_of
 from tfvis_nb.display.tabs.what_if import blocks, outcome
 
 MS = 1_000_000
@@ -95,6 +95,29 @@ def test_a_periodic_line_is_removed_where_it_runs() -> None:
     assert mean.recorded_ns == pytest.approx(18.8 * MS)
 
 
+@pytest.mark.parametrize(("late", "left"), [(1, 12), (7, 41)])
+def test_a_line_that_collects_garbage_has_the_whole_collection(late: int, left: float) -> None:
+    """The recorder looks after the collection, and sees the next line now and then."""
+    rows, samples, collections = [], [], []
+    for step in range(STEPS):
+        at = 50 * step
+        rows.append(_row("TFE_Py_Execute", at, at + 10, step))
+        samples.append((at + 20, 8 if step < late else 7))
+        collections.append({"task": "", "time_ns": (at + 11) * MS, "duration_ns": 38 * MS, "generation": 2})
+    trace = built(rows)
+    trace.metadata[PYTHON_SAMPLES] = _sampled(samples)
+    trace.metadata[GC_PAUSES] = table_of(GC_PAUSES, collections)
+    assert _rounds(trace, lines={"train.py:7": 0}) == pytest.approx([left] * (STEPS - 1), rel=0.05)
+
+
+def test_the_range_of_rounds_starts_without_a_slow_round() -> None:
+    trace = _loop([100, *[30] * (STEPS - 1)])
+    found = trace.what_if(between_steps=0.5).typical_loop
+    assert found is not None
+    assert found.low_ns == pytest.approx(25 * MS)
+    assert found.high_ns == pytest.approx(42.5 * MS)
+
+
 def test_steps_wait_for_the_input_that_pauses_covered() -> None:
     """A thread takes 20 ms an element, and then waits for 5 ms of a pause of 15 ms."""
     rows, samples = [], []
@@ -163,4 +186,4 @@ def test_the_tab_predicts_rounds_of_sampled_lines_and_pauses() -> None:
         shown = outcome(trace, {"subject": subject, "name": name, "how": 0})
         loop = shown["loop"]
         assert (loop["recorded_ns"], loop["predicted_ns"]) == (42 * MS, pytest.approx(10 * MS))
-        assert loop["range"] == pytest.approx([10 * MS] * 2)
+        assert loop["range"] == pytest.approx([8.4 * MS, 10 * MS])

@@ -19,12 +19,17 @@ from tfvis_nb.analysis.prediction.typical import same_rows
 from tfvis_nb.core.categories import beginning, containing, is_kind
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.labels import shown_task
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 _SWITCH = 5_000_000
 """A thread that runs Python hands the lock over when another one has waited this long (ns): the default of
 `sys.setswitchinterval` in CPython 3.2 to 3.14."""
+
+_BUSY = ("host_compute", "preprocessing")
+"""Work that keeps a core busy beside a step. A call that compiles waits for the step that it has compiled."""
 
 _HOLDS = re.compile(r"(?:Eager)?PyFunc")
 _PYTHON = re.compile(r"python")
@@ -130,23 +135,13 @@ def without_lock_waits(trace: Trace, removed: np.ndarray) -> np.ndarray:
     for at least half of it, waits are whole multiples of 5 ms of each stretch of work of a thread of Python,
     and what a row's own work exceeds that of the same row in the step with the least.
     """
-    times, table = backtracker(trace).times, backtracker(trace).dependencies
-    events, factors = trace.events, np.ones(len(removed))
+    times, events, factors = backtracker(trace).times, trace.events, np.ones(len(removed))
     holds = np.flatnonzero(removed & times.thread & beginning(events["op"], _HOLDS))
     may_wait = times.thread & ~removed & containing(events["lane"], _PYTHON)
     if not len(holds) or not may_wait.any():
         return factors
+    event, start, end = _own_stretches(trace, may_wait)
     held = union(np.zeros(len(holds), np.int64), times.start[holds], times.end[holds])
-    rows = np.flatnonzero(may_wait)
-    event = np.concatenate([rows, table.source, table.target, rows])
-    time = np.concatenate([times.start[rows], table.released_at, table.satisfied_at, times.end[rows]])
-    # Until a dependency is satisfied, its target has no work.
-    works = np.repeat([True, True, False, True], [len(rows), len(table.source), len(table.target), len(rows)])
-    order = np.lexsort((np.arange(len(time)), time, event))
-    order = order[may_wait[event[order]]]
-    event, time, works = event[order], time[order], works[order]
-    own = np.append(False, (event[1:] == event[:-1]) & works[1:])
-    start, end, event = time[np.flatnonzero(own) - 1], time[own], event[own]
     length = end - start
     during = _covered(held.start, held.end, end) - _covered(held.start, held.end, start)
     waited = np.where(2 * during >= length, length // _SWITCH * _SWITCH, 0)
@@ -155,6 +150,50 @@ def without_lock_waits(trace: Trace, removed: np.ndarray) -> np.ndarray:
     lost = np.maximum(lost, np.where((total > 0) & (2 * contended >= total), total - shortest, 0))
     factors[lost > 0] -= (lost / np.maximum(total, 1))[lost > 0]
     return factors
+
+
+def without_shared_cores(trace: Trace, removed: np.ndarray) -> np.ndarray:
+    """Return the factor of each event's own work (float64) if removed work leaves the cores to others.
+
+    Beside threads that keep the cores busy, work waits for a core or gets fewer of them, in some steps for as
+    long as the system lets another thread run. So a row that runs beside removed work for at least half of
+    its time takes at most as long as the same row in the median step.
+    """
+    times, factors = backtracker(trace).times, np.ones(len(removed))
+    works = np.isin(activity(trace), [NUMBER[name] for name in _BUSY])
+    # Calls around ops may wait for others, and Python may sleep.
+    runs = is_kind(trace.events, "op") & ~beginning(trace.events["op"], _HOLDS)
+    busy = removed & times.thread & works & runs
+    beside = times.thread & ~removed & (times.step != NO_STEP)
+    if not busy.any() or not beside.any():
+        return factors
+    event, start, end = _own_stretches(trace, beside)
+    shared = np.zeros(len(event), np.int64)
+    for task in distinct_numbers(times.task[event]).tolist():
+        rows, own = np.flatnonzero(busy & (times.task == task)), times.task[event] == task
+        spans = union(np.zeros(len(rows), np.int64), times.start[rows], times.end[rows])
+        covered = [_covered(spans.start, spans.end, when[own]) for when in (start, end)]
+        shared[own] = covered[1] - covered[0]
+    total, part = (np.bincount(event, each, len(factors)) for each in (end - start, shared))
+    is_shared = (total > 0) & (2 * part >= total)
+    usual = pd.Series(total).where(total > 0).groupby(same_rows(trace)).transform("median").to_numpy()
+    factors[is_shared] = np.minimum(usual[is_shared] / total[is_shared], 1)
+    return factors
+
+
+def _own_stretches(trace: Trace, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return event, start and end (ns) of the stretches of own work of chosen events."""
+    times, table = backtracker(trace).times, backtracker(trace).dependencies
+    rows = np.flatnonzero(chosen)
+    event = np.concatenate([rows, table.source, table.target, rows])
+    time = np.concatenate([times.start[rows], table.released_at, table.satisfied_at, times.end[rows]])
+    # Until a dependency is satisfied, its target has no work.
+    works = np.repeat([True, True, False, True], [len(rows), len(table.source), len(table.target), len(rows)])
+    order = np.lexsort((np.arange(len(time)), time, event))
+    order = order[chosen[event[order]]]
+    event, time, works = event[order], time[order], works[order]
+    own = np.append(False, (event[1:] == event[:-1]) & works[1:])
+    return event[own], time[np.flatnonzero(own) - 1], time[own]
 
 
 def _covered(start: np.ndarray, end: np.ndarray, until: np.ndarray) -> np.ndarray:

@@ -78,10 +78,11 @@ class Predicted(Trace):
     def typical(self) -> Typical:
         """The median step: ``recorded_ns``, ``predicted_ns``, ``low_ns`` and ``high_ns`` (float64).
 
-        The range from low to high comes from the steps of the trace. High is the 90 % quantile of the
-        predicted ones. Low is their 10 % quantile or, if it is smaller, their median if all work is as fast
-        as its fastest recording. If less than half of the step is left, small work on the host then also
-        takes up to 4 times less, because it ran after a long wait. Both are NaN for fewer than five steps.
+        The range from low to high comes from the steps of the trace. High is the 90 % quantile of the steps,
+        with the waits for cores that other work leaves free. Low is the 10 % quantile of the predicted ones
+        or, if it is smaller, their median if each row is as short as in fast steps. If work is removed, the
+        rest of the host's work then also takes up to 4 times less, because it ran after that work. Both are
+        NaN for fewer than five steps.
 
         Examples
         --------
@@ -91,14 +92,14 @@ class Predicted(Trace):
         >>> Trace(events.build(columns)).what_if(ops={"MatMul": 0.5}).typical
         Typical(recorded_ns=55.0, predicted_ns=27.0, low_ns=20.0, high_ns=32.4)
         """
-        return typical(self.times, self._fastest)
+        return typical(self.times, self._fastest, self._slowest)
 
     @cached_property
     def typical_loop(self) -> Typical | None:
         """The mean round of the loop: a step and the time until the next one, as in `typical`.
 
-        The range comes from the means of five parts of the loop, one after the other. Low is the smallest or,
-        if it is smaller, the mean if all work is as fast as in `typical`. None if rounds are not recorded.
+        The range comes from the means of five parts of the loop, one after the other. Low is the smallest,
+        also if all work is as fast as in `typical`. None if rounds are not recorded.
 
         Examples
         --------
@@ -108,15 +109,23 @@ class Predicted(Trace):
         ...            "step": [*range(6)], "kind": ["op"] * 6, "op": ["MatMul"] * 6, "name": ["a"] * 6}
         >>> trace = Trace(events.build(columns), metadata={PROFILES: table_of(PROFILES, [{}])})
         >>> trace.what_if(between_steps=0).typical_loop
-        Typical(recorded_ns=100.0, predicted_ns=55.0, low_ns=40.0, high_ns=70.0)
+        Typical(recorded_ns=100.0, predicted_ns=55.0, low_ns=10.0, high_ns=70.0)
         """
         steps = loop_steps(self.recorded)
-        return typical_loop(*(times[times["step"].isin(steps)] for times in (self.times, self._fastest)))
+        each = (self.times, self._fastest, self._slowest)
+        return typical_loop(*(times[times["step"].isin(steps)] for times in each))
 
     @cached_property
     def _fastest(self) -> pd.DataFrame:
         fastest = replay(self.recorded, at_its_fastest(self.recorded, self.altered, self.times))
         return step_times(self.recorded, fastest)[0]
+
+    @cached_property
+    def _slowest(self) -> pd.DataFrame:
+        if (self.altered.core_factor == 1).all():
+            return self.times
+        factor = self.altered.factor / self.altered.core_factor
+        return step_times(self.recorded, replay(self.recorded, self.altered._replace(factor=factor)))[0]
 
     @cached_property
     def steps(self) -> pd.DataFrame:

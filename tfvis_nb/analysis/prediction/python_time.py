@@ -10,11 +10,14 @@ import pandas as pd
 
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.events.activity import NUMBER, activity
-from tfvis_nb.analysis.source.sampled_time import TaskSamples, task_samples
+from tfvis_nb.analysis.source.sampled_time import NEARLY_ALL, TaskSamples, task_samples
 from tfvis_nb.analysis.steps.outside_steps import pauses
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
+_COLLECTION = -1
+"""The kind of stretches in which Python collects garbage."""
 _ENOUGH = 3
 """With fewer samples, an event or a gap has the shares of all such events or gaps together."""
 
@@ -53,6 +56,9 @@ def of_sampled_lines(trace: Trace, is_line: Callable[[str], bool]) -> PythonTime
             place = np.searchsorted(start, time, "right") - 1
             inside = (place >= 0) & (time < end[place])
             share = _shares(task.free[inside], is_line, place[inside], names)
+            collects = names == _COLLECTION
+            if (share[collects] > NEARLY_ALL).any():
+                share[collects] = 1
             lag = np.maximum(lag, _of_lags(trace, start, end, share))
     return PythonTime(own, lag)
 
@@ -92,16 +98,31 @@ def _shares(
 
 
 def _gaps(trace: Trace, task: TaskSamples) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return start, end and kind of the stretches without events of the main thread, or between steps."""
+    """Return start, end and kind of the stretches without events of the main thread, or between steps.
+
+    They are cut where Python collects garbage: the recorder cannot look meanwhile, so its samples come late.
+    """
     if not len(task.thread):
         start, end = pauses(trace)
-        return start, end, np.zeros(len(start), np.int64)
+        return _cut(task, start, end, np.zeros(len(start), np.int64))
     times = backtracker(trace).times
     top = task.thread[times.counts[task.thread] & (times.parent[task.thread] < 0)]
     top = top[np.argsort(times.start[top], kind="stable")]
     start, end = np.maximum.accumulate(times.end[top])[:-1], times.start[top[1:]]
     some = end > start
-    return start[some], end[some], trace.events["op"].cat.codes.to_numpy()[top[1:][some]]
+    return _cut(task, start[some], end[some], trace.events["op"].cat.codes.to_numpy()[top[1:][some]])
+
+
+def _cut(
+    task: TaskSamples, start: np.ndarray, end: np.ndarray, kind: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    begin, until = (task.collections[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
+    bounds = distinct_numbers(np.concatenate([start, end, begin, until]))
+    first, last = bounds[:-1], bounds[1:]
+    at, collection = (np.searchsorted(each, first, "right") - 1 for each in (start, begin))
+    inside = (at >= 0) & (first < np.append(end, 0)[at])
+    collects = (collection >= 0) & (first < np.append(until, 0)[collection])
+    return first[inside], last[inside], np.where(collects, _COLLECTION, np.append(kind, 0)[at])[inside]
 
 
 def _of_lags(trace: Trace, start: np.ndarray, end: np.ndarray, share: np.ndarray) -> np.ndarray:

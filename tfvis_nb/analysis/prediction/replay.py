@@ -36,6 +36,10 @@ class Altered(NamedTuple):
     """Dependencies without effect (bool)."""
     python_factor: np.ndarray
     """Factor of each dependency's lag for the Python that runs during it, also between steps (float64)."""
+    core_factor: np.ndarray
+    """The part of `factor` that comes from sharing the cores with less work (float64, above 0)."""
+    removes: bool = False
+    """Whether less than half is left of some work or wait that changes."""
 
     @property
     def adds_work(self) -> bool:
@@ -51,9 +55,11 @@ class Altered(NamedTuple):
 def no_change(trace: Trace) -> Altered:
     """Return the change that changes nothing."""
     events, count = len(trace.events), len(backtracker(trace).dependencies.source)
-    return Altered(
-        np.ones(events), np.ones(count), np.zeros(events, bool), np.zeros(count, bool), np.ones(count)
+    factor, lag_factor, python_factor, core_factor = (
+        np.ones(each) for each in (events, count, count, events)
     )
+    hidden, met = np.zeros(events, bool), np.zeros(count, bool)
+    return Altered(factor, lag_factor, hidden, met, python_factor, core_factor)
 
 
 @per_trace

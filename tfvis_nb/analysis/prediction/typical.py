@@ -25,8 +25,8 @@ _COLD = 4
 pause of 12 ms alone made plain Python 3.2 times and a small ``tf.function`` up to 4 times slower (TensorFlow
 2.21), and the range must hold that."""
 _REFILL = 1_600_000
-"""The most time (ns) that a row loses. Python and the runtime follow pointers: they load a second-level cache
-of 1 MB by lines of 64 bytes, each in 0.1 us."""
+"""The most time (ns) that a thread loses in a step. Python and the runtime follow pointers: they load a
+second-level cache of 1 MB by lines of 64 bytes, each in 0.1 us."""
 
 
 class Typical(NamedTuple):
@@ -38,57 +38,95 @@ class Typical(NamedTuple):
     """The 10 % quantile of the predicted steps or, if it is smaller, their median with `at_its_fastest`; NaN
     for fewer than `FEWEST_STEPS` steps."""
     high_ns: float
-    """The 90 % quantile of the predicted steps; NaN likewise."""
+    """The 90 % quantile of the predicted steps without `Altered.core_factor`; NaN likewise."""
 
 
-def typical(times: pd.DataFrame, fastest: pd.DataFrame) -> Typical:
-    """Return the typical step of ``times`` of a prediction; `fastest` are those with `at_its_fastest`."""
+def typical(times: pd.DataFrame, fastest: pd.DataFrame, slowest: pd.DataFrame) -> Typical:
+    """Return the typical step of ``times`` of a prediction.
+
+    `fastest` are those with `at_its_fastest`, and `slowest` those without `Altered.core_factor`.
+    """
     recorded, predicted = (times[name].astype("float64") for name in ("recorded_ns", "predicted_ns"))
     low = high = float("nan")
     if len(times) >= FEWEST_STEPS:
-        low, high = (float(predicted.quantile(share)) for share in (LOWEST, HIGHEST))
-        low = min(low, float(fastest["predicted_ns"].median()))
+        low = min(float(predicted.quantile(LOWEST)), float(fastest["predicted_ns"].median()))
+        high = float(slowest["predicted_ns"].quantile(HIGHEST))
     return Typical(float(recorded.median()), float(predicted.median()), low, high)
 
 
-def typical_loop(times: pd.DataFrame, fastest: pd.DataFrame) -> Typical | None:
-    """Return the mean round of a loop; `fastest` are the times with `at_its_fastest`. None without rounds."""
-    recorded, predicted, least = (
+def typical_loop(times: pd.DataFrame, fastest: pd.DataFrame, slowest: pd.DataFrame) -> Typical | None:
+    """Return the mean round of a loop, given the same times as `typical`; None without rounds."""
+    recorded, predicted, least, most = (
         each[f"{name}_loop_ns"].dropna().to_numpy(np.float64)
-        for each, name in ((times, "recorded"), (times, "predicted"), (fastest, "predicted"))
+        for each, name in (
+            (times, "recorded"),
+            (times, "predicted"),
+            (fastest, "predicted"),
+            (slowest, "predicted"),
+        )
     )
     if not len(recorded):
         return None
     low = high = float("nan")
     if len(recorded) >= FEWEST_STEPS:
-        parts = [float(part.mean()) for part in np.array_split(predicted, FEWEST_STEPS)]
-        low, high = min(*parts, float(least.mean())), max(parts)
+        means = [
+            [float(part.mean()) for part in np.array_split(each, FEWEST_STEPS)]
+            for each in (predicted, least, most)
+        ]
+        low, high = min(*means[0], *means[1]), max(means[2])
     return Typical(float(recorded.mean()), float(predicted.mean()), low, high)
 
 
 def at_its_fastest(trace: Trace, altered: Altered, times: pd.DataFrame) -> Altered:
     """Return a change in which all work of steps also takes as long as its fastest recording.
 
-    After a long wait, work runs slower: caches have other contents, and processors save power. A step without
-    the wait is faster by that, but the trace has no such steps. The fastest recording of the same row, by its
-    place in the step, is the best that the trace shows. If less than half of ``times`` is left, what a change
-    leaves of the host's work also ran after the wait, so it may be faster still.
+    After a long wait, or work on other data, work runs slower: caches have other contents, and processors
+    save power. A step without it is faster by that, but the trace has no such steps. The fastest time of the
+    same row with the change, by its place in the step, is the best that the trace shows. Work on the host
+    that does not change may be faster still, if the change removes work: a thread reloads no more than
+    removed work had loaded, so it gains at most the time that its step or round saves, and at most `_REFILL`.
     """
-    own, table = self_times_of(trace)[0] * _fastest(trace), backtracker(trace).dependencies
-    factor, lag_factor = altered.factor * _fastest(trace), altered.lag_factor
-    if times["predicted_ns"].median() < times["recorded_ns"].median() / 2:
-        on_host = ~accelerators(trace.events) & (altered.factor == 1)
-        lag = (table.satisfied_at - table.released_at).astype(np.float64)
-        handed = on_host[table.source] & on_host[table.target]
-        factor = factor * np.where(on_host, _warm(own), 1)
-        lag_factor = lag_factor * np.where(handed, _warm(lag), 1)
-    return altered._replace(factor=factor, lag_factor=lag_factor)
+    own, table = self_times_of(trace)[0] * altered.factor, backtracker(trace).dependencies
+    fastest = _fastest(trace, own)
+    on_host = ~accelerators(trace.events) & (altered.factor == 1)
+    handed = on_host[table.source] & on_host[table.target]
+    lag = (table.satisfied_at - table.released_at).astype(np.float64)
+    most = _most_lost(trace, times) * altered.removes
+    return altered._replace(
+        factor=altered.factor * fastest * np.where(on_host, _warm(trace, own * fastest, on_host, most), 1),
+        lag_factor=altered.lag_factor * np.where(handed, _least(lag, most[table.target]), 1),
+    )
 
 
-def _warm(duration: np.ndarray) -> np.ndarray:
-    """Return the smallest factor of times (ns) without the wait before them."""
-    least: np.ndarray = np.maximum(1 / _COLD, 1 - _REFILL / np.maximum(duration, 1))
+def _most_lost(trace: Trace, times: pd.DataFrame) -> np.ndarray:
+    """Return how much time each event's thread may have lost in its step (ns)."""
+    saved = [
+        (times[f"recorded{part}_ns"] - times[f"predicted{part}_ns"]).fillna(0).to_numpy(np.float64)
+        for part in ("", "_loop")
+    ]
+    lost = np.clip(np.maximum(*saved), 0, _REFILL)
+    of_step = pd.Series(lost, times["step"]).reindex(trace.events["step"].to_numpy(np.int64))
+    most: np.ndarray = of_step.fillna(float(np.median(lost))).to_numpy()
+    return most
+
+
+def _least(duration: np.ndarray, most: np.ndarray) -> np.ndarray:
+    """Return the smallest factor of times (ns) that lose at most some time."""
+    least: np.ndarray = np.maximum(1 / _COLD, 1 - most / np.maximum(duration, 1))
     return least
+
+
+def _warm(trace: Trace, own: np.ndarray, on_host: np.ndarray, most: np.ndarray) -> np.ndarray:
+    """Return the smallest factor of each event's own work; all work of a thread in a step shares a loss."""
+    events = trace.events
+    rows = np.flatnonzero(on_host & (events["step"] != NO_STEP).to_numpy())
+    lost = own * (1 - _least(own, most))
+    place = [events[name].cat.codes.to_numpy()[rows] for name in ("task", "device", "lane")]
+    thread = pd.MultiIndex.from_arrays([events["step"].to_numpy()[rows], *place]).factorize()[0]
+    total = np.bincount(thread, lost[rows])[thread] if len(rows) else np.zeros(0)
+    lost[rows] *= np.minimum(1, most[rows] / np.maximum(total, 1))
+    warm: np.ndarray = 1 - lost / np.maximum(own, 1)
+    return warm
 
 
 @per_trace
@@ -105,12 +143,13 @@ def same_rows(trace: Trace) -> np.ndarray:
     return rows
 
 
-@per_trace
-def _fastest(trace: Trace) -> np.ndarray:
-    """Return the shortest self time of the same row in any step / the self time of each event."""
-    own = self_times_of(trace)[0].astype(np.float64)
+def _fastest(trace: Trace, own: np.ndarray) -> np.ndarray:
+    """Return the factor of each event's own time down to that of the same row in fast steps.
+
+    Its `LOWEST` quantile counts, because rows are hardly all at their very fastest in one step.
+    """
     factors = np.ones(len(own))
     took = own > 0
-    shortest = pd.Series(own[took]).groupby(same_rows(trace)[took]).transform("min")
-    factors[took] = shortest.to_numpy() / own[took]
+    short = pd.Series(own[took]).groupby(same_rows(trace)[took]).transform("quantile", LOWEST)
+    factors[took] = np.minimum(short.to_numpy() / own[took], 1)
     return factors

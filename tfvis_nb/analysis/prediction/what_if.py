@@ -22,7 +22,12 @@ from tfvis_nb.analysis.prediction.changed_events import (
     names_of,
     work_of,
 )
-from tfvis_nb.analysis.prediction.factors import early_factors, gpu_factors, without_lock_waits
+from tfvis_nb.analysis.prediction.factors import (
+    early_factors,
+    gpu_factors,
+    without_lock_waits,
+    without_shared_cores,
+)
 from tfvis_nb.analysis.prediction.predicted import Predicted, predicted_trace
 from tfvis_nb.analysis.prediction.python_time import between_steps as python_between_steps
 from tfvis_nb.analysis.prediction.python_time import no_python_time, of_sampled_lines
@@ -253,12 +258,19 @@ def requested(
     altered.factor[:] *= 1 - lost.own
     altered.python_factor[:] *= 1 - lost.lag
     removed |= lost.own >= _MOST
-    altered.factor[:] *= without_lock_waits(trace, removed | (altered.factor == 0))
+    removed |= altered.factor == 0
+    lock, cores = without_lock_waits(trace, removed), without_shared_cores(trace, removed)
+    altered.core_factor[:] = np.minimum(cores / np.maximum(lock, cores), 1)
+    altered.factor[:] *= lock * altered.core_factor
     if on_time is not None:
         early = early_factors(trace, on_time)
         altered.factor[:] *= early
         altered.lag_factor[:] *= early[table.target]
-    return altered
+    given = [how for of_names in changes.values() for how in of_names.values()]
+    factors = [
+        how for how in (*given, between_steps, None if on_time is None else 0) if isinstance(how, Real)
+    ]
+    return altered._replace(removes=min(factors, default=1) < _MOST)
 
 
 def _unlaunched(table: Dependencies) -> np.ndarray:

@@ -16,7 +16,7 @@ from tfvis_nb.analysis.source.calling_thread import PYTHON_CALL, calling_thread,
 from tfvis_nb.analysis.source.lock_waits import lock_waits, waiting_ns
 from tfvis_nb.analysis.source.python_samples import are_called
 from tfvis_nb.core.categories import beginning
-from tfvis_nb.core.metadata import PYTHON_SAMPLES, THREAD_SAMPLES
+from tfvis_nb.core.metadata import GC_PAUSES, PYTHON_SAMPLES, THREAD_SAMPLES, table_of
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
@@ -28,7 +28,8 @@ _LINE = ["file", "line", "function"]
 _NONE = pd.DataFrame({name: [] for name in (*_LINE, "sampled_ns", "event")}).astype(
     {"line": "int64", "sampled_ns": "int64", "event": "int64", "file": "object", "function": "object"}
 )
-_NEARLY_ALL = 0.5
+NEARLY_ALL = 0.5
+"""A line with this part of the samples has all time: the other samples came late."""
 _LONGEST = 2
 """A sample stands for at most this many periods: others are missing while the interpreter is held."""
 
@@ -62,6 +63,8 @@ class TaskSamples(NamedTuple):
     """Samples of the main thread outside its events, or outside steps if these are unknown."""
     thread: np.ndarray
     """The events of the main thread; empty if unknown."""
+    collections: pd.DataFrame
+    """``start_ns`` and ``end_ns`` of the garbage collections of Python, in order of time."""
 
 
 @per_trace
@@ -101,6 +104,7 @@ def task_samples(trace: Trace) -> list[TaskSamples]:
                 main[inside],
                 main[free],
                 thread,
+                _collections(trace, task),
             )
         )
     return found
@@ -137,6 +141,16 @@ def _samples(trace: Trace, subject: str, task: str) -> pd.DataFrame:
     own = table[(table["task"].fillna("") == task) & table["time_ns"].notna()]
     own = own.astype({"time_ns": "int64", "function": "object"}).fillna({"function": ""})
     return own.sort_values("time_ns", kind="stable").reset_index(drop=True)
+
+
+def _collections(trace: Trace, task: str) -> pd.DataFrame:
+    pauses = trace.metadata.get(GC_PAUSES)
+    if pauses is None:
+        pauses = table_of(GC_PAUSES, [])
+    own = pauses[pauses["task"].fillna("") == task].dropna(subset=["time_ns", "duration_ns"])
+    start, took = (own[name].to_numpy(np.int64) for name in ("time_ns", "duration_ns"))
+    spans = pd.DataFrame({"start_ns": start, "end_ns": start + took})
+    return spans.sort_values("start_ns", kind="stable").reset_index(drop=True)
 
 
 def _weights(time: np.ndarray) -> np.ndarray:
@@ -178,7 +192,7 @@ def _given(
     if not whole or not sampled:
         return lines[:0]
     part = sampled / whole
-    taken[events] = np.floor(own * (part if part < _NEARLY_ALL else 1)).astype(np.int64)
+    taken[events] = np.floor(own * (part if part < NEARLY_ALL else 1)).astype(np.int64)
     # The sum of the lines equals the time taken from the events.
     until = np.rint(lines["sampled_ns"].cumsum().to_numpy() * (int(taken[events].sum()) / sampled))
     return lines.assign(sampled_ns=np.diff(until.astype(np.int64), prepend=0))
