@@ -6,7 +6,7 @@ import { spreadOfTasks } from "../model/fleet/spread";
 import { formatCell } from "../model/format/column_units";
 import { markdownText } from "../model/format/table_text";
 import { CopyTable } from "../ui/copy_table";
-import { moveAmongRows } from "../ui/row_keys";
+import { useRows } from "../ui/row_keys";
 import { type Order, sortRows } from "../ui/sort";
 import { Table } from "../ui/table";
 
@@ -33,7 +33,6 @@ const HEADS: { column: Column; title: string; definition: string; isText?: boole
 export function TaskTable({ grid, metric, values, choose, open }: TaskTableProps) {
   const spreads = useMemo(() => spreadOfTasks(grid, values), [grid, values]);
   const [order, setOrder] = useState<Order<Column> | null>(null);
-  const [current, setCurrent] = useState(0);
   const value = (task: number, column: Column): string | number => {
     if (column === "task") return grid.tasks[task];
     if (column === "step") return spreads[task].largest < 0 ? "" : stepText(grid, spreads[task].largest);
@@ -41,7 +40,7 @@ export function TaskTable({ grid, metric, values, choose, open }: TaskTableProps
   };
   const tasks = grid.tasks.map((_, task) => task);
   const sorted = order ? sortRows(tasks, order.up, (task) => value(task, order.column)) : tasks;
-  const stop = sorted.includes(current) ? current : sorted[0];
+  const { around, button } = useRows(sorted);
   const text = (task: number, column: Column) =>
     column === "count" ? String(spreads[task].count) : cellText(value(task, column), metric);
   const show = (task: number) => {
@@ -67,12 +66,7 @@ export function TaskTable({ grid, metric, values, choose, open }: TaskTableProps
         <h3>{`${metric.label} by task`}</h3>
         <CopyTable name={`${metric.label} by task`} {...{ data, markdown }} />
       </header>
-      <div
-        class="rows"
-        role="group"
-        aria-label={`${metric.label} by task`}
-        onKeyDown={(event) => moveAmongRows(event, setCurrent)}
-      >
+      <div class="rows" role="group" aria-label={`${metric.label} by task`} {...around}>
         <Table
           heads={HEADS.map((head) => ({ ...head, ...(head.isText && { class: "text" }) }))}
           {...{ order, setOrder }}
@@ -84,14 +78,7 @@ export function TaskTable({ grid, metric, values, choose, open }: TaskTableProps
                 {HEADS.map(({ column, isText }) => (
                   <td key={column} class={isText ? "text" : undefined}>
                     {column === "task" ? (
-                      <button
-                        type="button"
-                        class="row"
-                        data-row={task}
-                        tabIndex={task === stop ? 0 : -1}
-                        onFocus={() => setCurrent(task)}
-                        onClick={() => show(task)}
-                      >
+                      <button class="row" {...button(task)} onClick={() => show(task)}>
                         {grid.tasks[task]}
                       </button>
                     ) : (

@@ -27,7 +27,7 @@ it.each([
 it("has every explained term of the details among its tooltips", () => {
   const folder = "js/view/details";
   const source = readdirSync(folder).map((file) => readFileSync(`${folder}/${file}`, "utf8"));
-  const terms = [...source.join("").matchAll(/term: "([^"]+)"/g)].map(([, term]) => term.toLowerCase());
+  const terms = [...source.join("").matchAll(/\[\s*"([A-Z][^"]+)",/g)].map(([, term]) => term.toLowerCase());
   expect(terms.length).toBeGreaterThan(10);
   expect(terms.filter((term) => term in documentation)).toEqual([]);
 });

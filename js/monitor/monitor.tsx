@@ -3,6 +3,7 @@
 import { useLayoutEffect, useReducer } from "preact/hooks";
 import { isolated } from "../model/format/bidi";
 import { formatBytes, formatCount, formatDuration } from "../model/format/units";
+import { Facts } from "../ui/facts";
 import { Message } from "../ui/message";
 import { ScopedText } from "../ui/scoped_text";
 import { Header } from "./header";
@@ -253,16 +254,7 @@ function SessionDetails({ store, state }: { store: MonitorStore; state: MonitorS
           ×
         </button>
       </header>
-      <dl>
-        {facts.map(([term, value]) => (
-          <>
-            <dt>{term}</dt>
-            <dd>
-              <ScopedText text={value} />
-            </dd>
-          </>
-        ))}
-      </dl>
+      <Facts facts={facts.map(([term, value]) => [term, <ScopedText text={value} />])} />
       {newest.length > 0 && (
         <>
           <h3>

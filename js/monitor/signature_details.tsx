@@ -1,6 +1,7 @@
 /** Details of one signature: requests, figures, fetches and feeds. */
 
 import { formatCount, formatDuration, formatPercent } from "../model/format/units";
+import { Facts } from "../ui/facts";
 import { focusRow } from "./focus_row";
 import type { MonitorState, SignatureRow, TraceRow } from "./host";
 import { pendingText, refusal } from "./recording";
@@ -50,14 +51,7 @@ export function SignatureDetails({ store, state, row }: SignatureDetailsProps) {
       <Orders store={store} state={state} row={row} />
       <RunTimesChart store={store} signature={row.signature} />
       <h3>Figures</h3>
-      <dl>
-        {facts.map(([term, value, title]) => (
-          <>
-            <dt>{term}</dt>
-            <dd title={title}>{value}</dd>
-          </>
-        ))}
-      </dl>
+      <Facts facts={facts} />
       <Names title="Fetches" names={row.fetches} />
       <Names title="Runs, without a value" names={row.targets} />
       <Names title="Feeds" names={row.feeds} />

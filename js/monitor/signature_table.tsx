@@ -1,21 +1,17 @@
 /** The table of signatures. */
 
-import { useState } from "preact/hooks";
 import { isolated } from "../model/format/bidi";
 import { formatCount, formatDuration, formatPercent } from "../model/format/units";
-import { moveAmongRows } from "../ui/row_keys";
-import { type ColumnHead, Table } from "../ui/table";
+import type { ColumnHead } from "../ui/table";
 import type { MonitorState, SignatureRow } from "./host";
 import { pendingText } from "./recording";
 import { ago, fullMoment } from "./relative_time";
+import { type RowButton, Rows } from "./rows";
 import { parseRule, ruleMark, ruleName } from "./rules";
 import { type SignatureColumn, shareOf, sortSignatures } from "./sorting";
 import type { MonitorStore } from "./store";
 import { LONGEST, MEAN } from "./tracing_cost";
 import { useStableOrder } from "./use_stable_order";
-
-/** Rows shown at first, and more at each click: a job may have thousands of signatures. */
-const PAGE_ROWS = 100;
 
 const HEADS: ColumnHead<SignatureColumn>[] = [
   { column: "label", title: "Signature", isText: true, class: "c-label" },
@@ -37,28 +33,19 @@ const HEADS: ColumnHead<SignatureColumn>[] = [
   { column: "order", title: "Orders", isFixed: true, isUnseen: true, class: "c-order" },
 ];
 
+const numberOf = (row: SignatureRow) => row.signature;
+
 export function SignatureTable({ store, state }: { store: MonitorStore; state: MonitorState }) {
-  const [most, setMost] = useState(PAGE_ROWS);
-  const [current, setCurrent] = useState<number | null>(null);
   const { sort, filter } = store;
   const found = sortSignatures(filterSignatures(state.signatures, filter), sort);
-  const { shown, group } = useStableOrder(
-    found,
-    (row) => row.signature,
-    `${sort.column} ${sort.up} ${filter}`,
-  );
+  const { shown, group } = useStableOrder(found, numberOf, `${sort.column} ${sort.up} ${filter}`);
   const hasFailed = state.signatures.some((row) => row.failed > 0);
   const heads = HEADS.filter(({ column }) => column !== "failed" || hasFailed);
   const listed = state.signatures.length;
   const isCut = state.signatures_total > listed;
   const setOrder = (chosen: typeof sort) => store.set({ sort: chosen });
-  const rows = shown.slice(0, most);
-  const stop = rows.some((row) => row.signature === current) ? current : rows[0]?.signature;
-  const moved = (row: number) => {
-    setCurrent(row);
-    // Who reads the details of one row reads those of the next.
-    if (store.selected !== null && store.panelOpen) store.select(row);
-  };
+  // Who reads the details of one row reads those of the next.
+  const moved = (row: number) => store.selected !== null && store.panelOpen && store.select(row);
   return (
     <>
       {isCut && (
@@ -67,32 +54,19 @@ export function SignatureTable({ store, state }: { store: MonitorStore; state: M
           time. The filter searches the listed ones; totals and shares cover all.
         </p>
       )}
-      <div
-        class="rows"
-        role="group"
-        ref={group}
-        data-part="signatures"
-        onKeyDown={(event) => moveAmongRows(event, moved)}
-      >
-        <Table {...{ heads, setOrder }} order={sort} table={{ "aria-label": "Signatures" }}>
-          <tbody>
-            {rows.map((row) => (
-              <Row
-                key={row.signature}
-                {...{ store, row, hasFailed }}
-                share={shareOf(row, state)}
-                isStop={row.signature === stop}
-                focused={() => setCurrent(row.signature)}
-              />
-            ))}
-          </tbody>
-        </Table>
-        {found.length > most && (
-          <button type="button" class="more" onClick={() => setMost(most + PAGE_ROWS)}>
-            {formatCount(found.length - most)} more
-          </button>
+      <Rows
+        part="signatures"
+        rows={shown}
+        number={numberOf}
+        {...{ group, heads, setOrder, moved }}
+        order={sort}
+        table={{ "aria-label": "Signatures" }}
+        draw={(row, button) => (
+          <Row key={row.signature} {...{ store, row, hasFailed, button }} share={shareOf(row, state)} />
         )}
-        {found.length === 0 && listed > 0 && (
+        hasHead
+      >
+        {listed > 0 && (
           <p class="none">
             {isCut ? "No listed signature matches." : "No signature matches."}{" "}
             <button type="button" class="plain" onClick={() => store.set({ filter: "" })}>
@@ -100,7 +74,7 @@ export function SignatureTable({ store, state }: { store: MonitorStore; state: M
             </button>
           </p>
         )}
-      </div>
+      </Rows>
     </>
   );
 }
@@ -111,25 +85,20 @@ interface RowProps {
   /** Share of the time of all signatures, 0 to 1. */
   share: number;
   hasFailed: boolean;
-  /** Whether the Tab key stops here; it stops at one row of the table. */
-  isStop: boolean;
-  focused: () => void;
+  button: RowButton;
 }
 
-function Row({ store, row, share, hasFailed, isStop, focused }: RowProps) {
+function Row({ store, row, share, hasFailed, button }: RowProps) {
   const isSelected = store.selected === row.signature;
   return (
     <tr data-selected={isSelected || undefined}>
       <td class="c-label">
         <span class="named">
           <button
-            type="button"
             class="row"
-            data-row={row.signature}
+            {...button}
             aria-pressed={isSelected}
-            tabIndex={isStop ? 0 : -1}
             title={row.label}
-            onFocus={focused}
             onClick={() => store.select(row.signature)}
           >
             {row.label}
@@ -157,7 +126,7 @@ function Row({ store, row, share, hasFailed, isStop, focused }: RowProps) {
         <span class="percent">{formatPercent(share)}</span>
       </td>
       <td class="c-order">
-        <TraceNext store={store} row={row} tabIndex={isStop ? 0 : -1} />
+        <TraceNext store={store} row={row} tabIndex={button.tabIndex} />
       </td>
     </tr>
   );

@@ -4,18 +4,16 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { isolated } from "../model/format/bidi";
 import { formatBytes, formatCount, formatDuration } from "../model/format/units";
 import { Popover } from "../ui/popover";
-import { moveAmongRows } from "../ui/row_keys";
 import type { Order } from "../ui/sort";
-import { type ColumnHead, Table } from "../ui/table";
+import type { ColumnHead } from "../ui/table";
 import type { DownloadFormat, MonitorState, TraceRow } from "./host";
 import { capital, nextRefusal, nextRunText } from "./recording";
 import { ago, fullMoment, moment } from "./relative_time";
+import { type RowButton, Rows } from "./rows";
 import { sortTraces, type TraceColumn } from "./sorting";
 import type { MonitorStore } from "./store";
 import { addedText, batchText, comparedText, ratioText, SLOWS } from "./tracing_cost";
 import { useStableOrder } from "./use_stable_order";
-
-const PAGE_ROWS = 100;
 
 const HEADS: ColumnHead<TraceColumn>[] = [
   { column: "run", title: "Run", hint: "Number of the run in its signature", class: "c-run" },
@@ -44,57 +42,32 @@ const HEADS: ColumnHead<TraceColumn>[] = [
   { column: "actions", title: "Actions", isFixed: true, isUnseen: true, class: "c-actions" },
 ];
 
+const numberOf = (row: TraceRow) => row.trace;
+
 export function TraceTable({ store, state }: { store: MonitorStore; state: MonitorState }) {
-  const [most, setMost] = useState(PAGE_ROWS);
-  const [current, setCurrent] = useState<number | null>(null);
   const { traceSort: sort, signature } = store;
   const ofOne = signature
     ? state.traces.filter((row) => row.signature === signature.signature)
     : state.traces;
   const sorted = sortTraces(ofOne, sort);
   const choice = `${sort.column} ${sort.up} ${signature?.signature}`;
-  const { shown, late, group } = useStableOrder(sorted, (row) => row.trace, choice);
+  const { shown, late, group } = useStableOrder(sorted, numberOf, choice);
   const setOrder = (order: Order<TraceColumn>) => store.set({ traceSort: order });
-  const rows = shown.slice(0, most);
-  const stop = rows.some((row) => row.trace === current) ? current : rows[0]?.trace;
   const heads = HEADS.filter(({ column }) => column !== "label" || !signature);
   return (
     <>
       <Heading store={store} state={state} listed={ofOne.length} late={late} />
-      <div
-        class="rows"
-        role="group"
-        ref={group}
-        data-part="traces"
-        onKeyDown={(event) => moveAmongRows(event, setCurrent)}
+      <Rows
+        part="traces"
+        rows={shown}
+        number={numberOf}
+        {...{ group, heads, setOrder }}
+        order={sort}
+        table={{ "aria-label": "Traces", "data-one": signature !== null || undefined }}
+        draw={(row, button) => <Row key={row.trace} {...{ store, row, button }} hasLabel={!signature} />}
       >
-        {rows.length > 0 ? (
-          <Table
-            {...{ heads, setOrder }}
-            order={sort}
-            table={{ "aria-label": "Traces", "data-one": signature !== null || undefined }}
-          >
-            <tbody>
-              {rows.map((row) => (
-                <Row
-                  key={row.trace}
-                  {...{ store, row }}
-                  hasLabel={!signature}
-                  isStop={row.trace === stop}
-                  focused={() => setCurrent(row.trace)}
-                />
-              ))}
-            </tbody>
-          </Table>
-        ) : (
-          <p class="none">{emptyText(state, signature !== null)}</p>
-        )}
-        {sorted.length > most && (
-          <button type="button" class="more" onClick={() => setMost(most + PAGE_ROWS)}>
-            {formatCount(sorted.length - most)} more
-          </button>
-        )}
-      </div>
+        <p class="none">{emptyText(state, signature !== null)}</p>
+      </Rows>
     </>
   );
 }
@@ -155,25 +128,21 @@ interface RowProps {
   store: MonitorStore;
   row: TraceRow;
   hasLabel: boolean;
-  isStop: boolean;
-  focused: () => void;
+  button: RowButton;
 }
 
-function Row({ store, row, hasLabel, isStop, focused }: RowProps) {
+function Row({ store, row, hasLabel, button }: RowProps) {
   const isOpen = store.opened.some((each) => each.trace === row.trace);
   const now = store.now();
   return (
     <tr data-new={store.arrived.has(row.trace) || undefined} data-selected={isOpen || undefined}>
       <td class="c-run">
         <button
-          type="button"
           class="row"
-          data-row={row.trace}
+          {...button}
           aria-expanded={isOpen}
           aria-label={`Run ${formatCount(row.run)} of ${isolated(row.label)}`}
           title={["Show its timeline", batchText(row)].filter(Boolean).join(" · ")}
-          tabIndex={isStop ? 0 : -1}
-          onFocus={focused}
           onClick={() => store.open(row)}
         >
           {formatCount(row.run)}
@@ -207,7 +176,7 @@ function Row({ store, row, hasLabel, isStop, focused }: RowProps) {
       <td class="c-bytes">{formatBytes(row.bytes)}</td>
       <td class="c-process">{row.process}</td>
       <td class="c-actions">
-        <TraceActions store={store} row={row} tabIndex={isStop ? 0 : -1} />
+        <TraceActions store={store} row={row} tabIndex={button.tabIndex} />
       </td>
     </tr>
   );

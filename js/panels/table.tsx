@@ -11,7 +11,7 @@ import { NO_NAME, NO_OP } from "../model/lanes/labels";
 import { activityColour } from "../model/paint/palette";
 import { BlockHead, CannotSay } from "../ui/block_head";
 import { CopyTable } from "../ui/copy_table";
-import { moveAmongRows } from "../ui/row_keys";
+import { useRows } from "../ui/row_keys";
 import { type Order, presentOrder, sortRows } from "../ui/sort";
 import { Table } from "../ui/table";
 import { useUniqueId } from "../ui/unique_id";
@@ -94,22 +94,15 @@ function Rows({ block, shown, marked, selected, publish }: RowsProps) {
   const order = chosen ?? given;
   const most = useMemo(() => columns.map((_, at) => largest(rows, at)), [rows]);
   const scopes = useMemo(() => columns.map((_, at) => scopesToTell(rows.map((row) => `${row[at]}`))), [rows]);
-  const [current, setCurrent] = useState(-1);
   const sorted = chosen && order ? sortRows(shown, order.up, (index) => rows[index][order.column]) : shown;
-  const stop =
-    shown.includes(current) && zoom[current] ? current : (sorted.find((index) => zoom[index]) ?? -1);
+  const { stop, around, button } = useRows(sorted.filter((index) => zoom[index]));
   const show = (index: number) => {
     const where = zoom[index];
     if (where) publish({ kind: "select", ...where });
   };
   const nameOf = (index: number) => (light === null ? null : String(rows[index][light] ?? "") || null);
   return (
-    <div
-      class="rows"
-      role="group"
-      aria-label={block.title}
-      onKeyDown={(event) => moveAmongRows(event, setCurrent)}
-    >
+    <div class="rows" role="group" aria-label={block.title} {...around}>
       <Table
         heads={[
           ...columns.map((column, at) => ({
@@ -146,13 +139,10 @@ function Rows({ block, shown, marked, selected, publish }: RowsProps) {
                       <Hinted hint={hints[index]}>
                         {(hint) => (
                           <button
-                            type="button"
                             class="row"
-                            data-row={index}
-                            tabIndex={index === stop ? 0 : -1}
+                            {...button(index)}
                             title={titleOf(rows[index][at])}
                             aria-describedby={hint}
-                            onFocus={() => setCurrent(index)}
                             onClick={() => show(index)}
                           >
                             {text}

@@ -10,7 +10,7 @@ import type { OverviewLine } from "../model/wire/overview";
 import { BlockHead, CannotSay } from "../ui/block_head";
 import { Message } from "../ui/message";
 import { StepCard } from "../ui/overview_card";
-import { moveAmongRows } from "../ui/row_keys";
+import { useRows } from "../ui/row_keys";
 import type { Block, Part, PartName, Stage, StagesBlock } from "./blocks";
 import { Findings } from "./findings";
 import { Flame } from "./flame/flame";
@@ -236,7 +236,7 @@ interface StagesProps {
 
 function Stages({ block, publish }: StagesProps) {
   const { title, definition, cannot_say, stages } = block;
-  const [current, setCurrent] = useState(0);
+  const { around, button } = useRows([...stages.keys()]);
   const longest = Math.max(...stages.map(({ self_ns }) => self_ns), 1);
   const indents = ({ depth }: Stage) => Math.min(depth, MOST_INDENTS);
   const most = Math.max(...stages.map(indents), 0);
@@ -247,7 +247,7 @@ function Stages({ block, publish }: StagesProps) {
       {cannot_say ? (
         <CannotSay reason={cannot_say} />
       ) : (
-        <ol aria-label={title} onKeyDown={(event) => moveAmongRows(event, setCurrent)}>
+        <ol aria-label={title} {...around}>
           {stages.map((stage, at) => (
             <li
               key={at}
@@ -259,12 +259,9 @@ function Stages({ block, publish }: StagesProps) {
               }}
             >
               <button
-                type="button"
-                data-row={at}
-                tabIndex={at === current ? 0 : -1}
+                {...button(at)}
                 data-awaits={stage.colour === "idle" || undefined}
                 data-bottleneck={stage.is_bottleneck || undefined}
-                onFocus={() => setCurrent(at)}
                 onClick={() => show(stage)}
               >
                 <i

@@ -1,5 +1,7 @@
 /** Arrow keys among the rows of a table or list; each row has one button with `data-row` that stands for it. */
 
+import { useState } from "preact/hooks";
+
 const STEPS: Record<string, (at: number, count: number) => number> = {
   ArrowDown: (at) => at + 1,
   ArrowUp: (at) => at - 1,
@@ -9,8 +11,24 @@ const STEPS: Record<string, (at: number, count: number) => number> = {
   End: (_, count) => count - 1,
 };
 
-/** Move the focus to another row; `moved` hears which. */
-export function moveAmongRows(event: KeyboardEvent, moved: (row: number) => void): void {
+/** The Tab key stops at one of the rows with these numbers, arrow keys move among them; `moved` hears to which. */
+export function useRows(numbers: readonly number[], moved?: (row: number) => void) {
+  const [current, setCurrent] = useState(-1);
+  const stop = numbers.includes(current) ? current : numbers[0];
+  return {
+    stop,
+    /** Attributes of the element around the rows, and of a row's button. */
+    around: { onKeyDown: (event: KeyboardEvent) => moveAmongRows(event, moved) },
+    button: (row: number) => ({
+      type: "button" as const,
+      "data-row": row,
+      tabIndex: row === stop ? 0 : -1,
+      onFocus: () => setCurrent(row),
+    }),
+  };
+}
+
+function moveAmongRows(event: KeyboardEvent, moved?: (row: number) => void): void {
   const step = STEPS[event.key];
   const table = event.currentTarget as HTMLElement;
   const from = (event.target as HTMLElement).closest("tr, li");
@@ -22,5 +40,5 @@ export function moveAmongRows(event: KeyboardEvent, moved: (row: number) => void
   event.stopPropagation();
   const next = rows[Math.min(Math.max(step(at, rows.length), 0), rows.length - 1)];
   next.focus();
-  moved(Number(next.dataset.row));
+  moved?.(Number(next.dataset.row));
 }

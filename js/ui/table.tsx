@@ -26,6 +26,33 @@ interface FixedHead {
   isUnseen?: boolean;
 }
 
+interface PlainTableProps {
+  name: string;
+  /** Titles with their hints. */
+  heads?: readonly (readonly [title: ComponentChildren, hint?: string] | false)[];
+  rows: readonly (readonly ComponentChildren[])[];
+  class?: string;
+}
+
+/** A table in the order of its rows, if there are any. */
+export function PlainTable({ name, heads, rows, ...attributes }: PlainTableProps) {
+  if (rows.length === 0) return null;
+  return (
+    <table aria-label={name} {...attributes}>
+      {heads && (
+        <thead>
+          <tr>{heads.map((head) => head && <th title={head[1]}>{head[0]}</th>)}</tr>
+        </thead>
+      )}
+      <tbody>
+        {rows.map((cells) => (
+          <tr>{cells.map((cell) => cell !== false && <td>{cell}</td>)}</tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
 export type ColumnHead<Column> = SortableHead<Column> | FixedHead;
 
 interface TableProps<Column> {

@@ -8,6 +8,8 @@ import { counterpart } from "../../model/search/counterpart";
 import { type Drawn, NO_STEP } from "../../model/types";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
+import { Facts } from "../../ui/facts";
+import { PlainTable } from "../../ui/table";
 import { inputsOf, outputKind } from "../details/tensor_texts";
 
 const NAMES = "AB";
@@ -41,50 +43,39 @@ export function Differences({ stores, side }: DifferencesProps) {
   const hint = `All events of this name, op and kind${per && ", divided by the number of steps"}`;
   return (
     <section class="differs">
-      <table aria-label="Difference">
-        <thead>
-          <tr>
-            <td />
-            <th scope="col">A</th>
-            <th scope="col">B</th>
-            <th scope="col">
+      <PlainTable
+        name="Difference"
+        heads={[
+          [<span class="visually-hidden">Figure</span>],
+          ["A"],
+          ["B"],
+          [
+            <>
               B − A <small>B / A</small>
-            </th>
-          </tr>
-        </thead>
-        <tbody>
-          <Row term="Duration" a={a.duration} b={b.duration} format={formatDuration} />
-          {isRepeated && (
-            <>
-              <Row
-                {...{ term: `Total${per}`, hint }}
-                a={a.total / a.steps}
-                b={b.total / b.steps}
-                format={formatDuration}
-              />
-              <Row
-                {...{ term: `Count${per}`, hint }}
-                a={a.count / a.steps}
-                b={b.count / b.steps}
-                format={rounded}
-              />
-            </>
-          )}
-        </tbody>
-      </table>
+            </>,
+          ],
+        ]}
+        rows={[
+          figures("Duration", a.duration, b.duration, formatDuration),
+          ...(isRepeated
+            ? [
+                figures(`Total${per}`, a.total / a.steps, b.total / b.steps, formatDuration, hint),
+                figures(`Count${per}`, a.count / a.steps, b.count / b.steps, rounded, hint),
+              ]
+            : []),
+        ]}
+      />
       {texts.length > 0 && (
-        <dl>
-          {texts.map(([term, text]) => (
+        <Facts
+          facts={texts.map(([term, text]) => [
+            term,
             <>
-              <dt>{term}</dt>
-              <dd>
-                A: {text}
-                <br />
-                B: {b.texts.get(term)}
-              </dd>
-            </>
-          ))}
-        </dl>
+              A: {text}
+              <br />
+              B: {b.texts.get(term)}
+            </>,
+          ])}
+        />
       )}
     </section>
   );
@@ -92,26 +83,16 @@ export function Differences({ stores, side }: DifferencesProps) {
 
 const rounded = (count: number) => formatCount(Math.round(100 * count) / 100);
 
-interface RowProps {
-  term: string;
-  hint?: string;
-  a: number;
-  b: number;
-  format: (value: number) => string;
-}
-
-function Row({ term, hint, a, b, format }: RowProps) {
-  return (
-    <tr>
-      <td title={hint}>{term}</td>
-      <td>{format(a)}</td>
-      <td>{format(b)}</td>
-      <td>
-        {b > a && "+"}
-        {format(b - a)} <small>{formatRatio(b / a)}</small>
-      </td>
-    </tr>
-  );
+function figures(term: string, a: number, b: number, format: (value: number) => string, hint?: string) {
+  return [
+    <span title={hint}>{term}</span>,
+    format(a),
+    format(b),
+    <>
+      {b > a && "+"}
+      {format(b - a)} <small>{formatRatio(b / a)}</small>
+    </>,
+  ];
 }
 
 /** The one selected event, by its place in the run. */

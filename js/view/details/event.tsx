@@ -33,6 +33,7 @@ import type { Edge, EdgeKind } from "../../model/wire/details";
 import { annotationsOf } from "../../state/annotations";
 import type { Store } from "../../state/store";
 import { lastUser, type Tensor, tensorsOf } from "../../state/tensors";
+import { type Fact, Facts } from "../../ui/facts";
 import { placeLabel } from "../code/line_text";
 import { GraphButton } from "../graph/button";
 import { AnnotateButton, AnnotationList } from "./annotation_list";
@@ -50,7 +51,7 @@ import {
   sizeText,
 } from "./tensor_texts";
 import { TransferCard, transferFacts } from "./transfer";
-import type { EventProps, Fact } from "./types";
+import type { EventProps } from "./types";
 
 export function EventDetails({ store, actions, id, before }: EventProps & { before: ComponentChildren }) {
   const { drawn, details } = store;
@@ -91,14 +92,14 @@ export function EventDetails({ store, actions, id, before }: EventProps & { befo
         annotations={annotationsOf(store, { events: [eventAt(drawn, id)] })}
       />
       <TransferCard store={store} actions={actions} id={id} />
-      <dl>
-        {facts.map((fact) => (
-          <>
-            <dt title={meaningOf(fact.term)}>{fact.term}</dt>
-            <dd>{typeof fact.value === "string" ? unbroken(fact.value) : fact.value}</dd>
-          </>
-        ))}
-      </dl>
+      <Facts
+        facts={facts.map(([term, value]) => [
+          term,
+          typeof value === "string" ? unbroken(value) : value,
+          undefined,
+          meaningOf(term),
+        ])}
+      />
       {details === null && <p class="unlinked">{store.detailsError ?? "Loading the rest …"}</p>}
       <Source {...{ store, actions, id }} />
       {links("Launched by", inputs, ["launch"])}
@@ -142,40 +143,36 @@ function timeFacts(store: Store, id: number): Fact[] {
   const start = drawn.start[id];
   const step = ownStep(store, id);
   const facts: Fact[] = [
-    { term: "Start", value: <StartTime store={store} id={id} /> },
-    { term: "Duration", value: formatDuration(drawn.duration[id]) },
+    ["Start", <StartTime store={store} id={id} />],
+    ["Duration", formatDuration(drawn.duration[id])],
   ];
   const recorded = details?.recorded(id);
   if (recorded)
     facts.push(
-      { term: "Recorded start", value: formatTime(recorded.start, 1) },
-      { term: "Recorded duration", value: formatDuration(recorded.duration) },
+      ["Recorded start", formatTime(recorded.start, 1)],
+      ["Recorded duration", formatDuration(recorded.duration)],
     );
   const scheduled = details?.scheduled(id) ?? null;
   if (scheduled !== null && scheduled <= start) {
-    facts.push({
-      term: "Queueing delay",
-      value: `${formatDuration(start - scheduled)} ${isLaunched(drawn, id) ? "from launch to start" : "from ready to start"}`,
-    });
+    facts.push([
+      "Queueing delay",
+      `${formatDuration(start - scheduled)} ${isLaunched(drawn, id) ? "from launch to start" : "from ready to start"}`,
+    ]);
   }
   const slack = details?.slack(id) ?? null;
-  if (slack !== null)
-    facts.push({
-      term: "Spare time",
-      value: slack ? formatDuration(slack) : "0 (on the critical path)",
-    });
+  if (slack !== null) facts.push(["Spare time", slack ? formatDuration(slack) : "0 (on the critical path)"]);
   const compute = details?.compute(id) ?? null;
   if (compute) {
-    facts.push({ term: "Kernel call", value: formatDuration(compute.end - compute.start) });
+    facts.push(["Kernel call", formatDuration(compute.end - compute.start)]);
     const overhead = drawn.duration[id] - (compute.end - compute.start);
-    if (overhead > 0) facts.push({ term: "Executor", value: `${formatDuration(overhead)} around the call` });
+    if (overhead > 0) facts.push(["Executor", `${formatDuration(overhead)} around the call`]);
   }
   const { start: from, end: to } = step ?? store.whole;
   if (drawn.duration[id] > 0.0005 * (to - from))
-    facts.push({
-      term: step ? "Step share" : "Share",
-      value: `${formatPercent(drawn.duration[id] / (to - from))} of ${step ? `step ${step.step}` : "the run"}`,
-    });
+    facts.push([
+      step ? "Step share" : "Share",
+      `${formatPercent(drawn.duration[id] / (to - from))} of ${step ? `step ${step.step}` : "the run"}`,
+    ]);
   return facts;
 }
 
@@ -202,28 +199,22 @@ function placeFacts(store: Store, id: number): Fact[] {
   const facts: Fact[] = [];
   const bytes = details?.bytes(id) ?? null;
   if (bytes !== null && !moves(store.drawn, id))
-    facts.push({
-      term: "Output size",
-      value: (
-        <>
-          {formatBytes(bytes)} <small>({formatCount(bytes)} bytes)</small>
-        </>
-      ),
-    });
-  facts.push({ term: "Location", value: locationOf(store.drawn, id) });
+    facts.push([
+      "Output size",
+      <>
+        {formatBytes(bytes)} <small>({formatCount(bytes)} bytes)</small>
+      </>,
+    ]);
+  facts.push(["Location", locationOf(store.drawn, id)]);
   const phase = details?.phase(id);
-  if (phase) facts.push({ term: "Phase", value: phase });
-  for (const [term, value] of details?.node(id).placement ?? []) facts.push({ term, value });
-  for (const [term, value] of details?.ids(id) ?? []) facts.push({ term, value });
+  if (phase) facts.push(["Phase", phase]);
+  for (const [term, value] of details?.node(id).placement ?? []) facts.push([term, value]);
+  for (const [term, value] of details?.ids(id) ?? []) facts.push([term, value]);
   const { step, steps } = store.run;
-  if (step && steps.length > 1)
-    facts.push({ term: "Step", value: stepName(steps[step[id]]).replace(/^Step /, "") });
+  if (step && steps.length > 1) facts.push(["Step", stepName(steps[step[id]]).replace(/^Step /, "")]);
   const same = sameName(store, id);
   if (same && same.count > 1)
-    facts.push({
-      term: "Same name",
-      value: `${formatNumber(same.count, "event")}, ${formatDuration(same.total)} in total`,
-    });
+    facts.push(["Same name", `${formatNumber(same.count, "event")}, ${formatDuration(same.total)} in total`]);
   return facts;
 }
 
@@ -308,21 +299,19 @@ function arrivalFacts({ store, actions, id }: EventProps): Fact[] {
   if (last === null || spread === null || spread === 0) return [];
   const after = `${formatDuration(spread)} after the first`;
   if (last === drawn.lanes[drawn.lane[id]].task) {
-    return [{ term: "Last rank", value: `this one, ${after}: the others waited for it` }];
+    return [["Last rank", `this one, ${after}: the others waited for it`]];
   }
   const event = lastArrived(store, id, last);
   return [
-    {
-      term: "Waited for",
-      value: (
-        <>
-          {event === null ? taskName(last) : <EventLink store={store} actions={actions} id={event} />}{" "}
-          <small>
-            {taskName(last)} came last, {after}
-          </small>
-        </>
-      ),
-    },
+    [
+      "Waited for",
+      <>
+        {event === null ? taskName(last) : <EventLink store={store} actions={actions} id={event} />}{" "}
+        <small>
+          {taskName(last)} came last, {after}
+        </small>
+      </>,
+    ],
   ];
 }
 

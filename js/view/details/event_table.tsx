@@ -10,6 +10,7 @@ import { commonLocation, laneLabel, laneName, NO_NAME } from "../../model/lanes/
 import type { Found } from "../../model/search/search";
 import type { Store } from "../../state/store";
 import { CopyTable } from "../../ui/copy_table";
+import { Facts } from "../../ui/facts";
 import { MiddleCut } from "../../ui/middle_cut";
 import { type Order, sortRows } from "../../ui/sort";
 import { Table } from "../../ui/table";
@@ -76,28 +77,18 @@ export function EventTable({ store, title, events, count, total, busy, keep, vis
     );
   return (
     <>
-      <dl>
-        <dt>Busy</dt>
-        <dd
-          title={`Time in which at least one of these events ran: an op and its kernels count once. All durations add up to ${formatDuration(total)}.`}
-        >
-          {busy === null ? "too many events" : formatDuration(busy)}
-        </dd>
-        <dt>Mean</dt>
-        <dd>{formatDuration(total / count)}</dd>
-        {isAll && ops.size === 1 && op && (
-          <>
-            <dt>Op</dt>
-            <dd>{isolated(op)}</dd>
-          </>
-        )}
-        {isAll && where && (
-          <>
-            <dt>On</dt>
-            <dd>{isolated(where)}</dd>
-          </>
-        )}
-      </dl>
+      <Facts
+        facts={[
+          [
+            "Busy",
+            busy === null ? "too many events" : formatDuration(busy),
+            `Time in which at least one of these events ran: an op and its kernels count once. All durations add up to ${formatDuration(total)}.`,
+          ],
+          ["Mean", formatDuration(total / count)],
+          isAll && ops.size === 1 && op !== "" && ["Op", isolated(op)],
+          isAll && where !== "" && ["On", isolated(where)],
+        ]}
+      />
       <section class="events">
         <header>
           <h3>{isAll ? "Events" : `${keep ? "Best" : "Longest"} ${formatCount(events.length)}`}</h3>

@@ -8,6 +8,7 @@ import { formatDuration, unbroken } from "../../model/format/units";
 import { locationOf, nameOf, opOf } from "../../model/lanes/event_text";
 import type { FusedInstruction } from "../../model/wire/node_facts";
 import type { Store } from "../../state/store";
+import { Facts } from "../../ui/facts";
 import { ScopedText } from "../../ui/scoped_text";
 
 /** A longer name is cut in its middle: those of C++ functions may have a thousand letters. */
@@ -75,14 +76,7 @@ export function NodeSection({ title, facts }: { title: string; facts: [string, s
   return (
     <section>
       <h3>{title}</h3>
-      <dl>
-        {facts.map(([term, value]) => (
-          <>
-            <dt>{term}</dt>
-            <dd>{isolated(value)}</dd>
-          </>
-        ))}
-      </dl>
+      <Facts facts={facts.map(([term, value]) => [term, isolated(value)])} />
     </section>
   );
 }

@@ -11,6 +11,7 @@ import { NO_STEP } from "../../model/types";
 import { shownAnnotations } from "../../state/annotations";
 import { stepBarsShown } from "../../state/step_bars_shown";
 import type { Store } from "../../state/store";
+import { Facts } from "../../ui/facts";
 import { OverviewLines, StepBars, StepCard } from "../../ui/overview_card";
 import { hasTabs } from "../sizes";
 import { AnnotationList } from "./annotation_list";
@@ -44,26 +45,19 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
     );
   const figures = (
     <>
-      <dl>
-        <dt>Length</dt>
-        <dd>{formatDuration(lengthShown(store))}</dd>
-        <dt>Events</dt>
-        <dd>{formatCount(eventsShown(store))}</dd>
-        {leftOut > 0 && (
-          <>
-            <dt>Left out</dt>
-            <dd>{formatNumber(leftOut, "event")} outside any step</dd>
-          </>
-        )}
-        {!store.aligned && isSummed && store.stepNumber !== NO_STEP && (
-          <>
-            <dt>Any activity</dt>
-            <dd>
-              <Busy answer={answer} length={length} of=" of the time shown" />
-            </dd>
-          </>
-        )}
-      </dl>
+      <Facts
+        facts={[
+          ["Length", formatDuration(lengthShown(store))],
+          ["Events", formatCount(eventsShown(store))],
+          leftOut > 0 && ["Left out", `${formatNumber(leftOut, "event")} outside any step`],
+          !store.aligned &&
+            isSummed &&
+            store.stepNumber !== NO_STEP && [
+              "Any activity",
+              <Busy answer={answer} length={length} of=" of the time shown" />,
+            ],
+        ]}
+      />
       {isSummed && (
         <>
           <h3>Top ops by busy time</h3>

@@ -18,6 +18,7 @@ import { foundBars, selectBar } from "../../state/own_tracks";
 import { stepBarsShown } from "../../state/step_bars_shown";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
+import { Facts } from "../../ui/facts";
 import { StepBars } from "../../ui/overview_card";
 import { ScopedText } from "../../ui/scoped_text";
 import { hasTabs } from "../sizes";
@@ -136,14 +137,17 @@ export function MemoryDetails({ store, actions, track, time }: MemoryProps) {
   return (
     <>
       <PanelHeader store={store} title={track.allocator} />
-      <dl>
-        <dt>{track.estimated ? "Estimated" : "Allocated"}</dt>
-        <dd>
-          {formatBytes(level)} <small>of {formatBytes(track.peak)} at the peak</small>
-        </dd>
-        <dt>At</dt>
-        <dd>{formatTime(time, 1)}</dd>
-      </dl>
+      <Facts
+        facts={[
+          [
+            track.estimated ? "Estimated" : "Allocated",
+            <>
+              {formatBytes(level)} <small>of {formatBytes(track.peak)} at the peak</small>
+            </>,
+          ],
+          ["At", formatTime(time, 1)],
+        ]}
+      />
       <h3>{formatNumber(alive.length, "buffer")}</h3>
       <ul class="links">
         {alive.slice(0, MAX_BUFFERS).map((buffer) => (

@@ -13,6 +13,7 @@ import { type OwnBar, ownTracks } from "../../model/wire/own_tracks";
 import { annotationsOf } from "../../state/annotations";
 import { selectedBar } from "../../state/own_tracks";
 import type { Store } from "../../state/store";
+import { type Fact, Facts } from "../../ui/facts";
 import { sortRows } from "../../ui/sort";
 import { AnnotateButton, AnnotationList } from "./annotation_list";
 import { EventTable } from "./event_table";
@@ -80,17 +81,12 @@ function FlowsButton({ store }: { store: Store }) {
   );
 }
 
-function BarFacts({ track, at }: OwnBar) {
-  return (
-    <>
-      <dt>Own track</dt>
-      <dd>{isolated(track.name)}</dd>
-      <dt>Start</dt>
-      <dd>{formatTime(track.starts[at], 1)}</dd>
-      <dt>Duration</dt>
-      <dd>{formatDuration(track.lengths[at])}</dd>
-    </>
-  );
+function barFacts({ track, at }: OwnBar): Fact[] {
+  return [
+    ["Own track", isolated(track.name)],
+    ["Start", formatTime(track.starts[at], 1)],
+    ["Duration", formatDuration(track.lengths[at])],
+  ];
 }
 
 export function RangeDetails({ store, actions, range }: { store: Store; actions: Actions; range: Range }) {
@@ -124,23 +120,18 @@ export function RangeDetails({ store, actions, range }: { store: Store; actions:
         </span>
       </div>
       <AnnotationList {...{ store, actions }} annotations={annotationsOf(store, range)} />
-      <dl>
-        {bar && <BarFacts {...bar} />}
-        {where && (
-          <>
-            <dt>On</dt>
-            <dd>{isolated(where)}</dd>
-          </>
-        )}
-        <dt>Events</dt>
-        <dd>{answer ? formatCount(answer.count) : UNKNOWN}</dd>
-        <dt>Any activity</dt>
-        <dd
-          title={`Time in which at least one of these events ran: an op and its kernels count once. All durations add up to ${answer ? formatDuration(answer.total) : UNKNOWN}.`}
-        >
-          <Busy answer={answer} length={length} of=" of the range" />
-        </dd>
-      </dl>
+      <Facts
+        facts={[
+          ...(bar ? barFacts(bar) : []),
+          where !== "" && ["On", isolated(where)],
+          ["Events", answer ? formatCount(answer.count) : UNKNOWN],
+          [
+            "Any activity",
+            <Busy answer={answer} length={length} of=" of the range" />,
+            `Time in which at least one of these events ran: an op and its kernels count once. All durations add up to ${answer ? formatDuration(answer.total) : UNKNOWN}.`,
+          ],
+        ]}
+      />
       <CounterTable store={store} range={range} answer={answer} />
       <WaitingSummary store={store} actions={actions} {...range} isOne />
       {answer?.count === 0 && (

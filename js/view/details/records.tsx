@@ -3,6 +3,7 @@
 import { isolated } from "../../model/format/bidi";
 import { formatBytes } from "../../model/format/units";
 import type { Buffer, Memory, Output, OwnMemory, Referenced } from "../../model/wire/records";
+import { PlainTable } from "../../ui/table";
 
 const BUFFER =
   "The allocator's number for the memory; on CPUs each op counts anew. Shared: another tensor also used it.";
@@ -21,28 +22,16 @@ export function Outputs({ outputs }: { outputs: readonly Output[] }) {
   return (
     <section>
       <h3>Outputs</h3>
-      <table aria-label="Outputs">
-        <thead>
-          <tr>
-            <th>Type</th>
-            <th>Shape</th>
-            <th>Size</th>
-            {hasBuffers && <th title={BUFFER}>Buffer</th>}
-          </tr>
-        </thead>
-        <tbody>
-          {outputs.map((output) => (
-            <tr key={output.slot}>
-              <td>
-                {output.slot}: {isolated(output.dtype || "unknown")}
-              </td>
-              <td>{isolated(output.shape)}</td>
-              <td>{size(output.bytes)}</td>
-              {hasBuffers && <td>{named(output.buffer)}</td>}
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <PlainTable
+        name="Outputs"
+        heads={[["Type"], ["Shape"], ["Size"], hasBuffers && ["Buffer", BUFFER]]}
+        rows={outputs.map(({ slot, dtype, shape, bytes, buffer }) => [
+          `${slot}: ${isolated(dtype || "unknown")}`,
+          isolated(shape),
+          size(bytes),
+          hasBuffers && named(buffer),
+        ])}
+      />
     </section>
   );
 }
@@ -59,53 +48,37 @@ export function RecordedMemory({ memory, own, referenced }: MemoryProps) {
   return (
     <section>
       <h3>Memory</h3>
-      {memory.length > 0 && (
-        <table aria-label="Memory by allocator">
-          <thead>
-            <tr>
-              <th>Allocator</th>
-              <th title="All memory that this execution allocated">Total</th>
-              <th title="Largest amount at one time">Peak</th>
-              <th title="Memory still held at its end">Live</th>
-            </tr>
-          </thead>
-          <tbody>
-            {memory.map((record) => (
-              <tr key={record.allocator}>
-                <td title={record.allocator}>{record.allocator}</td>
-                <td>{size(record.total)}</td>
-                <td>{size(record.peak)}</td>
-                <td>{size(record.live)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+      <PlainTable
+        name="Memory by allocator"
+        heads={[
+          ["Allocator"],
+          ["Total", "All memory that this execution allocated"],
+          ["Peak", "Largest amount at one time"],
+          ["Live", "Memory still held at its end"],
+        ]}
+        rows={memory.map(({ allocator, total, peak, live }) => [
+          <span title={allocator}>{allocator}</span>,
+          ...[total, peak, live].map(size),
+        ])}
+      />
       {held.map((sentence) => (
         <p key={sentence} class="unlinked">
           {sentence}
         </p>
       ))}
-      {referenced.length > 0 && (
-        <table aria-label="Memory referenced">
-          <thead>
-            <tr>
-              <th title="Tensors that this execution used, by the allocator of their memory">Referenced</th>
-              <th>Size</th>
-              <th title={BUFFER}>Buffer</th>
-            </tr>
-          </thead>
-          <tbody>
-            {referenced.map((tensor) => (
-              <tr>
-                <td title={tensor.allocator}>{tensor.allocator}</td>
-                <td>{size(tensor.bytes)}</td>
-                <td>{named(tensor.buffer)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      )}
+      <PlainTable
+        name="Memory referenced"
+        heads={[
+          ["Referenced", "Tensors that this execution used, by the allocator of their memory"],
+          ["Size"],
+          ["Buffer", BUFFER],
+        ]}
+        rows={referenced.map(({ allocator, bytes, buffer }) => [
+          <span title={allocator}>{allocator}</span>,
+          size(bytes),
+          named(buffer),
+        ])}
+      />
     </section>
   );
 }

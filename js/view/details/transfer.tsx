@@ -9,9 +9,10 @@ import {
 } from "../../model/format/units";
 import { deviceName, kindOf, moves } from "../../model/lanes/event_text";
 import { activityColour, waitColour } from "../../model/paint/palette";
+import type { Fact } from "../../ui/facts";
 import { ScopedText } from "../../ui/scoped_text";
 import { EventLink } from "./lists";
-import type { EventProps, Fact } from "./types";
+import type { EventProps } from "./types";
 
 /** Waiting and moving time, as a bar and in words; a tensor that has arrived may wait for others. */
 function WaitSplit({ store, id }: Pick<EventProps, "store" | "id">) {
@@ -83,50 +84,46 @@ export function transferFacts({ store, actions, id }: EventProps): Fact[] {
   const duration = drawn.duration[id];
   const moving = duration - (drawn.wait?.[id] ?? 0);
   if (bytes !== null) {
-    facts.push({ term: "Bytes", value: formatCount(bytes) });
+    facts.push(["Bytes", formatCount(bytes)]);
     if (duration > 0) {
       const recorded = `${formatBandwidth((1e9 * bytes) / duration)} as recorded`;
       const effective =
         moving > 0 && moving < duration ? `, ${formatBandwidth((1e9 * bytes) / moving)}\u00a0moving` : "";
-      facts.push({ term: "Bandwidth", value: unbroken(recorded + effective) });
+      facts.push(["Bandwidth", unbroken(recorded + effective)]);
     }
   }
   const moved = details.moved(id);
   if (moved) {
-    facts.push({
-      term: "Moving",
-      value: (
-        <>
-          {unbroken(`${formatDuration(moved.least)} to ${formatDuration(moved.most)}`)},{" "}
-          <small>it arrived together with others</small>
-        </>
-      ),
-    });
+    facts.push([
+      "Moving",
+      <>
+        {unbroken(`${formatDuration(moved.least)} to ${formatDuration(moved.most)}`)},{" "}
+        <small>it arrived together with others</small>
+      </>,
+    ]);
   }
   const tensor = details.tensor(id);
-  if (tensor) facts.push({ term: "Tensor", value: <ScopedText text={tensor} /> });
+  if (tensor) facts.push(["Tensor", <ScopedText text={tensor} />]);
   if (kind !== "transfer") return facts;
   const ends = { Producer: details.inputs(id), Consumer: details.consumers(id) };
   for (const [term, edges] of Object.entries(ends)) {
     const events = edges.filter((edge) => edge.kind === "transfer").map((edge) => edge.event);
-    if (events.length === 0) facts.push({ term, value: <small>not in this trace</small> });
+    if (events.length === 0) facts.push([term, <small>not in this trace</small>]);
     for (const event of events.slice(0, 6)) {
       const gap =
         term === "Producer" ? drawn.start[id] - store.end(event) : drawn.start[event] - store.end(id);
       const when = term === "Producer" ? "ended" : "started";
       const order = gap >= 0 === (term === "Producer") ? "before" : "after";
       const edge = term === "Producer" ? "the start" : "the end";
-      facts.push({
+      facts.push([
         term,
-        value: (
-          <>
-            <EventLink store={store} actions={actions} id={event} />
-            <small>
-              {when} {formatDuration(Math.abs(gap))} {order} {edge}
-            </small>
-          </>
-        ),
-      });
+        <>
+          <EventLink store={store} actions={actions} id={event} />
+          <small>
+            {when} {formatDuration(Math.abs(gap))} {order} {edge}
+          </small>
+        </>,
+      ]);
     }
   }
   return facts;

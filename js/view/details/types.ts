@@ -1,6 +1,5 @@
-/** Props of the parts of an event's details, and the facts they list. */
+/** Props of the parts of an event's details. */
 
-import type { ComponentChildren } from "preact";
 import type { Actions } from "../../input/actions";
 import type { Store } from "../../state/store";
 
@@ -8,9 +7,4 @@ export interface EventProps {
   store: Store;
   actions: Actions;
   id: number;
-}
-
-export interface Fact {
-  term: string;
-  value: ComponentChildren;
 }

@@ -8,6 +8,7 @@ import { formatDuration, formatPercent } from "../../model/format/units";
 import { type Pieces, type Sum, sums } from "../../model/wire/waiting";
 import { isCritical } from "../../state/critical_path";
 import type { Store } from "../../state/store";
+import { PlainTable } from "../../ui/table";
 import { PanelHeader } from "./header";
 import { EventLink } from "./lists";
 
@@ -49,7 +50,7 @@ export function WaitingSummary({ store, actions, start, end, lanes, isOne = fals
   return (
     <>
       {path && isCritical(store) && (
-        <Table
+        <Causes
           title={PATH}
           pieces={path}
           rows={sums(path, start, end)}
@@ -60,7 +61,7 @@ export function WaitingSummary({ store, actions, start, end, lanes, isOne = fals
         />
       )}
       {idle && idled.length > 0 && (
-        <Table
+        <Causes
           title={`Idle time by cause${devices > 1 ? `, sum of ${devices} devices` : ""}`}
           pieces={idle}
           rows={idled}
@@ -82,7 +83,7 @@ export function WaitingSummary({ store, actions, start, end, lanes, isOne = fals
   );
 }
 
-function Table({
+function Causes({
   title,
   pieces,
   rows,
@@ -97,21 +98,17 @@ function Table({
   return (
     <section aria-label={title}>
       <h3>{title === PATH ? "By activity" : title}</h3>
-      <table class="causes" aria-label={title}>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={row.kind} title={pieces.kinds[row.kind][1]}>
-              <td>
-                <button type="button" onClick={() => choose(row)}>
-                  {pieces.kinds[row.kind][0]}
-                </button>
-              </td>
-              <td>{formatDuration(row.total)}</td>
-              <td>{formatPercent(row.total / whole)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <PlainTable
+        class="causes"
+        name={title}
+        rows={rows.map((row) => [
+          <button type="button" title={pieces.kinds[row.kind][1]} onClick={() => choose(row)}>
+            {pieces.kinds[row.kind][0]}
+          </button>,
+          formatDuration(row.total),
+          formatPercent(row.total / whole),
+        ])}
+      />
     </section>
   );
 }

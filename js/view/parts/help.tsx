@@ -4,6 +4,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { SECTIONS } from "../../input/commands";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
+import { Facts } from "../../ui/facts";
 
 export function Help({ store }: { store: Store }) {
   useTopics(store, ["panel"]);
@@ -55,14 +56,7 @@ export function Help({ store }: { store: Store }) {
           {SECTIONS.map(({ title, commands }) => (
             <section key={title}>
               <h3>{title}</h3>
-              <dl>
-                {commands.map(({ keys, label }) => (
-                  <>
-                    <dt>{keys}</dt>
-                    <dd>{label}</dd>
-                  </>
-                ))}
-              </dl>
+              <Facts facts={commands.map(({ keys, label }) => [keys, label])} />
             </section>
           ))}
         </div>
