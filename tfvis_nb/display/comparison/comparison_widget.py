@@ -1,11 +1,10 @@
 """Two traces, or two steps of one, as timelines above each other that move together."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from typing import Any, Unpack
 
 import numpy as np
 import pandas as pd
-import traitlets
 
 from tfvis_nb.analysis.steps.compare import Grouping, compare
 from tfvis_nb.analysis.steps.compared_steps import ComparedSteps, Side, compared_steps
@@ -26,7 +25,6 @@ from tfvis_nb.display.shaping.side import Compared, compared, distinct_names, hi
 from tfvis_nb.display.tabs import comparison as comparison_tabs
 from tfvis_nb.display.timeline.linked import LinkedTimeline
 from tfvis_nb.display.timeline.timeline_widget import as_trace
-from tfvis_nb.display.timeline.viewed import ViewedTimeline
 from tfvis_nb.session.session import SavedSession
 from tfvis_nb.texts import Text
 
@@ -34,25 +32,6 @@ HEIGHT = 300
 """Default height of each timeline, in CSS pixels."""
 
 Steps = tuple[int | None, int | None]
-
-
-class _ComparedTimeline(LinkedTimeline):
-    """One of two timelines above each other, with aligned times."""
-
-    _pair = traitlets.Dict().tag(sync=True)
-
-    def _take_over(self, other: ViewedTimeline, *, but: Collection[str] = ()) -> None:  # noqa: ARG002
-        """Have the annotations of another timeline; the view, which both share, opens anew."""
-        self._take_over_annotations(other)
-
-    def _pair_with(self, *, side: int, link: str, common: dict[str, Any]) -> None:
-        """Make it the upper (0) or lower one (1) of two that share a link.
-
-        Their `common` data are ``extent`` (the minimum ns that both show), ``memory`` (see `highest_memory`)
-        and ``headline``.
-        """
-        self.set_trait("_link", link)
-        self.set_trait("_pair", {"side": side, **common})
 
 
 class _Differences(PanelsWidget):
@@ -115,14 +94,15 @@ class Comparison(HtmlExport, ComposedWidget):
         self._sides = tuple(compared(side, step, title, name) for side, step, title, name in each)
         options = {"height": HEIGHT, **options}
         self.a, self.b = (
-            _ComparedTimeline(side.shown, title=f"{letter} \N{MIDDLE DOT} {side.title}", **options)
+            LinkedTimeline(side.shown, title=f"{letter} \N{MIDDLE DOT} {side.title}", **options)
             for letter, side in zip("AB", self._sides, strict=True)
         )
         first, second = self._sides
         self._headline = _headline(first, second)
         self._common = _common(self._sides, self._headline)
         for number, timeline in enumerate((self.a, self.b)):
-            timeline._pair_with(side=number, link=self.a._link, common=self._common)
+            timeline._link = self.a._link
+            timeline._pair = {"side": number, **self._common}
             timeline._write_page = self.to_html
         self.panels = _Differences((first, second), link=self.a._link)
         for timeline in (self.a, self.b):

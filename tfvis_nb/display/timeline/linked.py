@@ -11,7 +11,7 @@ from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.composed import PartOfWidget
 from tfvis_nb.display.pages.page import file_stem
 from tfvis_nb.display.timeline.timeline_widget import TimelineWidget
-from tfvis_nb.display.timeline.viewed import ViewedTimeline
+from tfvis_nb.display.timeline.view import TimelineView
 
 
 class Tabs(Protocol):
@@ -30,7 +30,12 @@ class LinkedTimeline(PartOfWidget, TimelineWidget):
 
     The container sets `_write_page`, which writes that page, `_before_details`, which is called before the
     details are computed and may wait for more urgent work, and the `_tabs` below it.
+
+    `_pair` is set for one of two timelines of a comparison: its ``side``, 0 or 1, and what both have in
+    common, ``extent`` (the minimum ns that both show), ``memory`` (see `highest_memory`) and ``headline``.
     """
+
+    _pair = traitlets.Dict().tag(sync=True)
 
     _write_page: Callable[[], str]
     _before_details: Callable[[], object] | None = None
@@ -40,8 +45,11 @@ class LinkedTimeline(PartOfWidget, TimelineWidget):
     def _new_link(self) -> str:
         return uuid.uuid4().hex
 
-    def _take_over(self, other: ViewedTimeline, *, but: Collection[str] = ()) -> None:
-        """Show what another timeline shows, and in the tabs what its tabs show."""
+    def _take_over(self, other: TimelineView, *, but: Collection[str] = ()) -> None:
+        """Show what another timeline shows, and in the tabs what its tabs show; of two, only annotations."""
+        if self._pair:
+            self._take_over_annotations(other)  # the view, which both share, opens anew
+            return
         super()._take_over(other, but=but)
         if self._tabs is not None and isinstance(other, LinkedTimeline) and other._tabs is not None:
             self._tabs._take_over(other._tabs)

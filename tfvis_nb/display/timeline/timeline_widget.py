@@ -29,14 +29,13 @@ from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.lane_filter import filters_to_some
 from tfvis_nb.display.shaping.selection import drawn_selection, selected_rows, validate_selection
 from tfvis_nb.display.shaping.trace_views import TraceViews
-from tfvis_nb.display.shaping.tracks import OwnTrack, checked_tracks, drawn_tracks
+from tfvis_nb.display.shaping.tracks import checked_tracks, drawn_tracks
 from tfvis_nb.display.shaping.views import OPTIONS as VIEW_OPTIONS
 from tfvis_nb.display.shaping.views import DrawnView
 from tfvis_nb.display.stored_output import KEPT_BYTES, KeptPage
 from tfvis_nb.display.timeline.delivery import Delivery
 from tfvis_nb.display.timeline.runs_of_cells import take_over_annotations
-from tfvis_nb.display.timeline.view import checked_options
-from tfvis_nb.display.timeline.viewed import ViewedTimeline
+from tfvis_nb.display.timeline.view import TimelineView, checked_options
 from tfvis_nb.display.wire.header import MOST_LANES
 from tfvis_nb.texts import Text, text_of
 from tfvis_nb.writing.chrome_trace import chrome_trace_text
@@ -47,64 +46,7 @@ if TYPE_CHECKING:
     from tfvis_nb.fleet.timeline.dataset_timeline import DatasetTimeline
 
 
-class TrackedTimeline(ViewedTimeline):
-    """The own tracks of `TimelineWidget`; `_shown` has its events at the times drawn."""
-
-    _trace: Trace
-    _shown: Trace
-    _own: dict[str, OwnTrack]
-
-    def _store_changed(self) -> None:
-        # A closed timeline is not shown anywhere.
-        if self._drawn:
-            self._store_change(is_quick=len(self._trace.events) <= QUICK)
-
-    def add_track(self, name: str, table: Any) -> None:
-        """Draw a table below the lanes, replacing another track of this name.
-
-        Bars have the columns ``start_ns``, ``duration_ns`` or ``end_ns``, and ``name``; values over time have
-        ``time_ns``, ``value`` and optionally ``unit``, such as ``"bytes"`` or ``"%"``. Times are epoch
-        nanoseconds. Pages and pictures of the timeline show the tracks, except for anonymized pages.
-
-        Parameters
-        ----------
-        name
-            Name of the track.
-        table
-            A DataFrame, or data that pandas converts to one. All tracks together have at most 20,000 rows.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If the table has other columns or an invalid value, which the message names.
-
-        Examples
-        --------
-        >>> import pandas as pd
-        >>> import tfvis_nb as tv
-        >>> from tfvis_nb import events
-        >>> columns = {"start_ns": [5, 9], "duration_ns": [3, 90], "kind": ["op", "op"]}
-        >>> widget = tv.show_timeline(tv.Trace(events.build(columns)))
-        >>> widget.add_track("phases", {"start_ns": [5], "end_ns": [50], "name": ["warm-up"]})
-        >>> widget.add_track("loss", pd.DataFrame({"time_ns": [8, 99], "value": [2.5, 1.5]}))
-        >>> list(widget.tracks)
-        ['phases', 'loss']
-        """
-        self.tracks = {**self._own, name: table}
-
-    @property
-    def tracks(self) -> dict[str, pd.DataFrame]:
-        """The tables that `add_track` has drawn, by name; settable."""
-        return {name: track.table for name, track in self._own.items()}
-
-    @tracks.setter
-    def tracks(self, tables: Any) -> None:
-        self._own = checked_tracks(tables, self._trace)
-        self.set_trait("_tracks", drawn_tracks(self._own, self._trace, self._shown))
-        self._store_changed()
-
-
-class TimelineWidget(TrackedTimeline, PictureExport):
+class TimelineWidget(TimelineView, PictureExport):
     """A trace as a timeline that zooms, searches and selects.
 
     Parameters
@@ -220,12 +162,61 @@ class TimelineWidget(TrackedTimeline, PictureExport):
     def annotations(self, values: Any) -> None:
         self._trace.annotations = values
 
-    def _take_over(self, other: ViewedTimeline, *, but: Collection[str] = ()) -> None:
+    def _store_changed(self) -> None:
+        # A closed timeline is not shown anywhere.
+        if self._drawn:
+            self._store_change(is_quick=len(self._trace.events) <= QUICK)
+
+    def add_track(self, name: str, table: Any) -> None:
+        """Draw a table below the lanes, replacing another track of this name.
+
+        Bars have the columns ``start_ns``, ``duration_ns`` or ``end_ns``, and ``name``; values over time have
+        ``time_ns``, ``value`` and optionally ``unit``, such as ``"bytes"`` or ``"%"``. Times are epoch
+        nanoseconds. Pages and pictures of the timeline show the tracks, except for anonymized pages.
+
+        Parameters
+        ----------
+        name
+            Name of the track.
+        table
+            A DataFrame, or data that pandas converts to one. All tracks together have at most 20,000 rows.
+
+        Raises
+        ------
+        TypeError, ValueError
+            If the table has other columns or an invalid value, which the message names.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> import tfvis_nb as tv
+        >>> from tfvis_nb import events
+        >>> columns = {"start_ns": [5, 9], "duration_ns": [3, 90], "kind": ["op", "op"]}
+        >>> widget = tv.show_timeline(tv.Trace(events.build(columns)))
+        >>> widget.add_track("phases", {"start_ns": [5], "end_ns": [50], "name": ["warm-up"]})
+        >>> widget.add_track("loss", pd.DataFrame({"time_ns": [8, 99], "value": [2.5, 1.5]}))
+        >>> list(widget.tracks)
+        ['phases', 'loss']
+        """
+        self.tracks = {**self._own, name: table}
+
+    @property
+    def tracks(self) -> dict[str, pd.DataFrame]:
+        """The tables that `add_track` has drawn, by name; settable."""
+        return {name: track.table for name, track in self._own.items()}
+
+    @tracks.setter
+    def tracks(self, tables: Any) -> None:
+        self._own = checked_tracks(tables, self._trace)
+        self.set_trait("_tracks", drawn_tracks(self._own, self._trace, self._shown))
+        self._store_changed()
+
+    def _take_over(self, other: TimelineView, *, but: Collection[str] = ()) -> None:
         """Show what another timeline shows, and have its annotations."""
         super()._take_over(other, but=but)
         self._take_over_annotations(other)
 
-    def _take_over_annotations(self, other: ViewedTimeline) -> None:
+    def _take_over_annotations(self, other: TimelineView) -> None:
         if isinstance(other, TimelineWidget):
             take_over_annotations(self._trace, other.trace)
 

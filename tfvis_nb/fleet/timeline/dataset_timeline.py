@@ -14,8 +14,7 @@ from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.pages.page import file_stem
 from tfvis_nb.display.shaping.selection import validate_drawn_range
 from tfvis_nb.display.shaping.views import OPTIONS, DrawnView
-from tfvis_nb.display.timeline.view import checked_options
-from tfvis_nb.display.timeline.viewed import ViewedTimeline
+from tfvis_nb.display.timeline.view import TimelineView, checked_options
 from tfvis_nb.fleet.dataset import TraceDataset
 from tfvis_nb.fleet.timeline.source import MOST_SELECTED, DatasetSource
 from tfvis_nb.fleet.timeline.views import DatasetViews
@@ -39,7 +38,7 @@ class _OfTraces:
         raise AttributeError(Text("only_of_traces", name=self._name))
 
 
-class DatasetTimeline(ViewedTimeline):
+class DatasetTimeline(TimelineView):
     """The traces of a dataset as one timeline, which only reads the parts in view.
 
     Parameters
