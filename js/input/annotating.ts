@@ -2,9 +2,9 @@
 
 import type { Annotation } from "../model/annotations";
 import { draftOf } from "../state/annotations";
-import type { Mark } from "../state/hover_and_marks";
 import { Navigation } from "../state/navigation";
 import type { Store } from "../state/store";
+import type { Mark } from "../state/view_state";
 import type { Surroundings } from "./surroundings";
 
 export class Annotating extends Navigation {

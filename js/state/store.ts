@@ -27,30 +27,6 @@ import { LaneChoices } from "./lane_choices";
 import { ManyLanes } from "./many_lanes";
 import { SelectionState } from "./selection_state";
 
-class ShownStep extends SelectionState {
-  /** Its index in the list of steps; null for all of them. */
-  step: number | null = null;
-
-  /** The times the present step or the whole run spans. */
-  get whole(): Viewport {
-    const step = this.step === null ? null : this.drawn.steps[this.step];
-    const range = step ? { start: step.start, end: step.end } : { start: 0, end: this.drawn.span };
-    return range.end > range.start ? range : { start: range.start, end: range.start + 1 };
-  }
-
-  /** The times that can be viewed; the shorter of two timelines has all that the longer one has. */
-  get bounds(): Viewport {
-    const { start, end } = this.whole;
-    const isRun = this.step === null && !this.aligned;
-    return { start, end: Math.max(end, (isRun && this.host.pair?.extent) || 0) };
-  }
-
-  /** The number of the step shown, or null; `step` is its index in the list. */
-  get stepNumber(): number | null {
-    return this.step === null ? null : this.drawn.steps[this.step].step;
-  }
-}
-
 /** A part of the axis, and the steps that it was the axis of. */
 export interface LeftView extends Viewport {
   step: number | null;
@@ -60,7 +36,9 @@ export interface LeftView extends Viewport {
 /** More aligned steps than these begin folded. */
 const FEW_STEPS = 4;
 
-export class Store extends ShownStep {
+export class Store extends SelectionState {
+  /** Its index in the list of steps; null for all of them. */
+  step: number | null = null;
   details: DetailsView | null = null;
   /** The user's code once loaded; null if none was recorded. */
   code: Code | null = null;
@@ -104,6 +82,25 @@ export class Store extends ShownStep {
     host.watch("annotations", () => this.emit("annotations"), signal);
     host.watch("tracks", () => this.rearrange(), signal);
     host.watch("color_by", () => this.repaint(), signal);
+  }
+
+  /** The times the present step or the whole run spans. */
+  get whole(): Viewport {
+    const step = this.step === null ? null : this.drawn.steps[this.step];
+    const range = step ? { start: step.start, end: step.end } : { start: 0, end: this.drawn.span };
+    return range.end > range.start ? range : { start: range.start, end: range.start + 1 };
+  }
+
+  /** The times that can be viewed; the shorter of two timelines has all that the longer one has. */
+  get bounds(): Viewport {
+    const { start, end } = this.whole;
+    const isRun = this.step === null && !this.aligned;
+    return { start, end: Math.max(end, (isRun && this.host.pair?.extent) || 0) };
+  }
+
+  /** The number of the step shown, or null; `step` is its index in the list. */
+  get stepNumber(): number | null {
+    return this.step === null ? null : this.drawn.steps[this.step].step;
   }
 
   /** The rows of each lane. */

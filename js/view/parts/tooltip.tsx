@@ -5,9 +5,9 @@ import { isolated } from "../../model/format/bidi";
 import { formatBytes, formatCount, formatDuration, formatTime } from "../../model/format/units";
 import { deviceName, kindOf, locationOf, nameOf, opOf, shortName } from "../../model/lanes/event_text";
 import { NO_NAME } from "../../model/lanes/labels";
-import type { BarHover, Hover, TensorHover } from "../../state/hover_and_marks";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
+import type { BarHover, Hover, TensorHover } from "../../state/view_state";
 import { ScopedText } from "../../ui/scoped_text";
 import {
   handedOn,
