@@ -204,3 +204,15 @@ it("takes back at once what one action has moved twice", async () => {
   actions.back();
   expect(store.viewport).toEqual(before);
 });
+
+it.each([
+  ["alone", {}, [450, 650]],
+  ["of two", { side: 0 }, [-10, 1010]],
+])("opens a timeline %s at the range that the trace names", (_, pair, view) => {
+  const drawn = { ...makeDrawn([{ start: 0, duration: 1000 }]), opens: [450, 650] as [number, number] };
+  const host = Object.assign(new StaticHost({ drawn: vi.fn(), details: vi.fn() }, {}), { pair });
+  const { viewport } = new Store(drawn, host, new AbortController().signal);
+  expect(viewport.start).toBeGreaterThanOrEqual(view[0] - 10);
+  expect(viewport.end).toBeLessThanOrEqual(view[1] + 10);
+  expect(viewport.end - viewport.start).toBeGreaterThanOrEqual(view[1] - view[0]);
+});

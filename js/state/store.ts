@@ -73,7 +73,7 @@ export class Store extends SelectionState {
     this.#many = new ManyLanes(host, this.lanes);
     this.painting = new Painting(drawn, host.get("color_by"), "light", "#ffffff");
     this.showStep(isSparse(drawn) ? 0 : null);
-    if (drawn.opens && !host.pair)
+    if (drawn.opens && host.pair?.side === undefined)
       this.viewport = fit({ start: drawn.opens[0], end: drawn.opens[1] }, this.bounds, 0.05);
     // Nobody else changes the options of a page.
     if (!HAS_KERNEL) return;

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.large_traces import answers_of
 from tests.real_traces import DATA, each, real_trace, step_stats_files
 from tests.support.examples import examples
 from tests.wire_reader import optional, read_container, read_drawn, signed, texts, wire_rows
@@ -19,6 +20,7 @@ from tfvis_nb.analysis.events.bar_categories import categories
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.note_order import most_important_first
 from tfvis_nb.core.palette import CATEGORIES
+from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 
@@ -438,7 +440,10 @@ def test_a_timeline_opens_after_steps_that_compile(lengths: list[int], opens: li
         "step": range(len(lengths)),
         "kind": ["op"] * len(lengths),
     }
-    assert read_drawn(drawn(Trace(events.build(columns))))[0]["opens"] == opens
+    trace = Trace(events.build(columns))
+    assert read_drawn(drawn(trace))[0]["opens"] == opens
+    outline = answers_of(lay_out(trace, order_lanes(trace.events))).outline_bytes("", "windows")
+    assert read_container(outline)[0]["opens"] == opens
 
 
 def test_a_timeline_opens_after_a_long_start() -> None:

@@ -293,3 +293,25 @@ def test_a_selection_of_python_is_panned_to_but_not_zoomed_to(notebook: OpenNote
     book.wait_until(lambda: shown() == (29_000_500, 31_000_500))
     select([1, 10])
     book.wait_until(lambda: shown()[0] <= 5_000_000 and shown()[1] >= 50_001_000)
+
+
+COMPILING = """
+import tfvis_nb as tv
+from tfvis_nb import events
+ms = 1_000_000
+columns = {
+    "start_ns": [0, 1000 * ms, 1100 * ms, 1200 * ms],
+    "duration_ns": [1000 * ms, 100 * ms, 100 * ms, 100 * ms],
+    "step": range(4),
+    "kind": ["op"] * 4,
+}
+widget = tv.show_timeline(tv.Trace(events.build(columns)), height=300)
+widget
+"""
+
+
+def test_a_timeline_opens_at_its_typical_steps(notebook: OpenNotebook) -> None:
+    book = notebook([COMPILING])
+    book.run_all()
+    axis = book.timeline(0).root.get_by_role("img", name="Time axis")
+    expect(axis).to_have_attribute("aria-label", "Time axis, +983.0 ms to +1.3130 s")

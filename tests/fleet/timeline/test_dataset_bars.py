@@ -16,7 +16,7 @@ from tests.fleet.dataset.folders import record
 from tests.fleet.timeline.datasets import InMemory, bars, made_up_ranks, task_of
 from tests.large_traces import decoded, made_up
 from tests.support.texts import raises_id
-from tfvis_nb import Trace, TraceDataset
+from tfvis_nb import Trace, TraceDataset, events
 from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.fleet.dataset import levels
 from tfvis_nb.fleet.timeline import bars_read
@@ -168,6 +168,20 @@ def test_steps_and_tasks_are_chosen(ranks: TraceDataset, memory: InMemory) -> No
     header, _ = decoded(source.outline("x"))
     assert [step["step"] for step in header["steps"]] == [1]
     assert header["total"] == COUNT
+
+
+def test_a_timeline_opens_after_a_step_that_compiles(tmp_path: Path) -> None:
+    columns = {
+        "start_ns": [0, 900, 1000, 1100],
+        "duration_ns": [900, 100, 100, 100],
+        "step": range(4),
+        "kind": ["op"] * 4,
+    }
+    Trace(events.build(columns)).to_parquet(tmp_path / "rank0.parquet")
+    dataset = tv.open_traces(tmp_path / "dataset")
+    dataset.ingest(tmp_path / "rank0.parquet", progress=False)
+    header, _ = decoded(DatasetSource(dataset, None, None, None).outline("x"))
+    assert header["opens"] == [900, 1200]
 
 
 @pytest.fixture(scope="module")

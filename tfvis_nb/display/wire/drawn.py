@@ -9,11 +9,9 @@ from tfvis_nb.display.wire.header import (
     MOST_LANES,
     changes,
     op_table,
-    opening,
     origin_ns,
     step_table,
     trace_header,
-    typical_steps,
 )
 
 _DRAWN = ["step", "name", "op", "start_ns", "duration_ns"]
@@ -49,5 +47,4 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
         steps=steps,
         ops=ops,
     )
-    opens = opening(start, duration) or typical_steps(steps, start, duration)
-    return pack_trace(bars, {**header, "opens": opens}, lanes.of_event)
+    return pack_trace(bars, header, lanes.of_event)

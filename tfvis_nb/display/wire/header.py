@@ -27,10 +27,10 @@ MOST_LANES = 2**16
 """Maximum lanes of a timeline, because the front end stores the lane of an event in two bytes."""
 
 _LONG_PAUSE, _MOST_EMPTY = 0.1, 0.75
-"""Shares of the whole time; see `opening`."""
+"""Shares of the whole time; see `_busiest`."""
 
 _ATYPICAL, _MOST_SHOWN = 3, 2 / 3
-"""A multiple of the median step, and a share of the whole time; see `typical_steps`."""
+"""A multiple of the median step, and a share of the whole time; see `_typical_steps`."""
 
 
 def timeline_header(
@@ -42,8 +42,9 @@ def timeline_header(
     steps: Records,
     ops: list[str],
     notes: Sequence[str],
+    busiest: list[int] | None = None,
 ) -> dict[str, Any]:
-    """Describe a timeline; `trace_header` does so for a trace in memory."""
+    """Describe a timeline that opens on its `busiest` part or typical steps; `trace_header` takes a trace."""
     return {
         "title": title,
         "origin_ns": str(origin),
@@ -55,6 +56,7 @@ def timeline_header(
         "clocks": [],
         "categories": CATEGORIES,
         "ops": ops,
+        "opens": busiest or _typical_steps(steps, span),
     }
 
 
@@ -64,13 +66,15 @@ def trace_header(
     """Describe a trace with the given lanes, steps and ops."""
     notes = most_important_first(trace.notes)
     origin = origin_ns(trace.events)
+    start, duration = (trace.events[name].to_numpy() for name in ("start_ns", "duration_ns"))
+    busiest = _busiest(start - origin, duration)
     header = timeline_header(
-        title=title, origin=origin, span=span, lanes=lanes, steps=steps, ops=ops, notes=notes
+        title=title, origin=origin, span=span, lanes=lanes, steps=steps, ops=ops, notes=notes, busiest=busiest
     )
     return {**header, "predicted": prediction_sentence(trace), "clocks": to_json(trace.clock_bounds)}
 
 
-def opening(start: np.ndarray, duration: np.ndarray) -> list[int] | None:
+def _busiest(start: np.ndarray, duration: np.ndarray) -> list[int] | None:
     """Return the range at which a timeline opens, if most of the whole is empty; else None.
 
     Pauses of a tenth of the whole divide it into parts. If they make up more than three quarters, everything
@@ -78,8 +82,6 @@ def opening(start: np.ndarray, duration: np.ndarray) -> list[int] | None:
     """
     if not len(start):
         return None
-    order = np.argsort(start, kind="stable")
-    start, duration = start[order], duration[order]
     reached = np.maximum.accumulate(start + duration)
     pause = np.append(0, start[1:] - reached[:-1])
     whole = int(reached[-1] - start[0])
@@ -95,7 +97,7 @@ def opening(start: np.ndarray, duration: np.ndarray) -> list[int] | None:
     return [first, last] if last > first else None
 
 
-def typical_steps(steps: Records, start: np.ndarray, duration: np.ndarray) -> list[int] | None:
+def _typical_steps(steps: Records, span: int) -> list[int] | None:
     """Return the range of steps, if the rest takes over a third of the time; else None.
 
     Leading steps that take over three times the median compile or warm up, so they belong to the rest.
@@ -106,8 +108,7 @@ def typical_steps(steps: Records, start: np.ndarray, duration: np.ndarray) -> li
     median = sorted(end - first for first, end in known)[(len(known) - 1) // 2]
     later = list(dropwhile(lambda span: span[1] - span[0] > _ATYPICAL * median, known))
     first, last = later[0][0], max(end for _, end in later)
-    whole = int((start + duration).max() - start.min())
-    return [first, last] if 0 < last - first <= _MOST_SHOWN * whole else None
+    return [first, last] if 0 < last - first <= _MOST_SHOWN * span else None
 
 
 def origin_ns(events: pd.DataFrame) -> int:
