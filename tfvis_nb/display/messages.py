@@ -61,7 +61,9 @@ def message(*, is_long: bool = False, writes: bool = False) -> Callable[[_Method
 @functools.cache
 def messages_of(owner: type) -> dict[str, Message]:
     """Return the messages that a class answers, by kind."""
-    methods = inspect.getmembers_static(owner, lambda member: hasattr(member, "message"))
+    methods = inspect.getmembers_static(
+        owner, lambda member: isinstance(getattr(member, "message", None), Message)
+    )
     return {name.removeprefix(_PREFIX): method.message for name, method in methods}
 
 
