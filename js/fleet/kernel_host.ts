@@ -2,7 +2,7 @@
 
 import type { AnyModel } from "@anywidget/types";
 import { endOf } from "../host/kernel_end";
-import { requestKernel, send } from "../host/kernel_messages";
+import { bytesIn, requestKernel, send } from "../host/kernel_messages";
 import { type Cell, type Grid, gridIn, type Values, valuesIn } from "../model/fleet/grid";
 import type { FleetHost, Opened } from "./host";
 
@@ -25,13 +25,13 @@ export class KernelFleetHost implements FleetHost {
   }
 
   grid(): Promise<Grid> {
-    return gridIn(this.#bytes("_grid"));
+    return gridIn(bytesIn(this.model, "_grid"));
   }
 
   async values(grid: Grid, metric: string): Promise<Values> {
     const first = metric === grid.metrics[0].name;
     const bytes = first
-      ? this.#bytes("_values")
+      ? bytesIn(this.model, "_values")
       : await requestKernel(this.model, { kind: "values", metric }, this.signal, (_, [bytes]) => bytes);
     return valuesIn(bytes, grid);
   }
@@ -52,11 +52,5 @@ export class KernelFleetHost implements FleetHost {
   watch(changed: () => void, signal: AbortSignal): void {
     this.model.on("change:_since", changed);
     signal.addEventListener("abort", () => this.model.off("change:_since", changed));
-  }
-
-  #bytes(name: string): Uint8Array {
-    const view: DataView | undefined = this.model.get(name);
-    if (!view?.byteLength) throw new Error("The notebook has no data for this widget. Run the cell again.");
-    return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
   }
 }

@@ -4,7 +4,7 @@ import type { AnyModel } from "@anywidget/types";
 import { ViewTraits } from "./anywidget";
 import type { Answer, ExportFormat, Host, Options, Pair, Question } from "./host";
 import { endOf } from "./kernel_end";
-import { requestKernel, send } from "./kernel_messages";
+import { bytesIn, requestKernel, send } from "./kernel_messages";
 import { followStored, type Remedy } from "./stored_output";
 
 const EXPORT_LIMIT_MS = 120_000;
@@ -72,13 +72,13 @@ export class KernelTimelineHost implements Host {
   }
 
   async drawn(): Promise<Uint8Array> {
-    return this.#bytes("_drawn");
+    return bytesIn(this.model, "_drawn");
   }
 
   /** The kernel sends these after the first picture; asking helps if it did not know of the view. */
   details(signal: AbortSignal): Promise<Uint8Array> {
     const arrived = () => (this.model.get("_details") as DataView | undefined)?.byteLength;
-    if (arrived()) return Promise.resolve(this.#bytes("_details"));
+    if (arrived()) return Promise.resolve(bytesIn(this.model, "_details"));
     return new Promise((resolve, reject) => {
       const { end } = this;
       const ended = () => {
@@ -93,7 +93,7 @@ export class KernelTimelineHost implements Host {
       const changed = () => {
         if (!arrived()) return;
         off();
-        resolve(this.#bytes("_details"));
+        resolve(bytesIn(this.model, "_details"));
       };
       const failed = ({ kind, error }: { kind?: string; error?: string }) => {
         if (kind !== "details" || !error) return;
@@ -106,13 +106,6 @@ export class KernelTimelineHost implements Host {
       signal.addEventListener("abort", off, { once: true });
       send(this.model, { kind: "details" });
     });
-  }
-
-  /** A binary trait; hosts hand it over as a view of a buffer that may be larger. */
-  #bytes(name: string): Uint8Array {
-    const view: DataView | undefined = this.model.get(name);
-    if (!view?.byteLength) throw new Error("The notebook has no data for this widget. Run the cell again.");
-    return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
   }
 
   get<K extends keyof Options>(key: K): Options[K] {

@@ -57,6 +57,13 @@ export function requestKernel<T>(
   });
 }
 
+/** A binary trait; hosts hand it over as a view of a buffer that may be larger. */
+export function bytesIn(model: AnyModel, name: string): Uint8Array {
+  const view: DataView | undefined = model.get(name);
+  if (!view?.byteLength) throw new Error("The notebook has no data for this widget. Run the cell again.");
+  return new Uint8Array(view.buffer, view.byteOffset, view.byteLength);
+}
+
 /** Sends a message without waiting for an answer. */
 export function send(model: AnyModel, message: Message & { id?: string }): void {
   endOf(model).throwIfAborted();
