@@ -146,6 +146,7 @@ class OpenedHeight {
   now = 0;
   /** Shorter details do not shrink the widget: the cells below would jump. */
   #details = 0;
+  #isNarrow = false;
 
   constructor(
     readonly root: HTMLElement,
@@ -156,10 +157,12 @@ class OpenedHeight {
   beyond(lanes: number): number {
     const { root, store } = this;
     const details = root.querySelector<HTMLElement>(".details");
-    if (!details) this.#details = 0;
-    else if (root.clientWidth < NARROW_PX) this.#details = Math.max(this.#details, details.offsetHeight);
+    const isNarrow = root.clientWidth < NARROW_PX;
+    if (!details || isNarrow !== this.#isNarrow) this.#details = 0;
+    this.#isNarrow = isNarrow;
+    if (details && isNarrow) this.#details = Math.max(this.#details, details.offsetHeight);
     // The tabs below a timeline would be pushed away, with the button or the row that has been clicked.
-    else if (store.selection !== null && !hasTabs(store.host)) {
+    else if (details && store.selection !== null && !hasTabs(store.host)) {
       const bars = root.clientHeight - details.offsetHeight;
       const needed = Math.min(details.scrollHeight, MOST_DETAILS_PX) + bars - lanes;
       this.#details = Math.max(this.#details, needed);
@@ -204,6 +207,8 @@ export function followSize(
       isClosed = store.panelOpen && store.selection === null;
       if (isClosed) store.setPanel({ panelOpen: false });
     } else if (wasNarrow && !isNarrow && isClosed) store.setPanel({ panelOpen: true });
+    // Details go below the lanes or back beside them.
+    if (isNarrow !== wasNarrow) store.emit("layout");
     // Details or a graph that have just opened below the lanes may cover the event that was seen there.
     const { selected } = store;
     const isCovered = (isNarrow || store.graphOpen) && selected !== null && actions.isInSight(selected);
