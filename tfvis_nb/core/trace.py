@@ -313,7 +313,8 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         """Return a step, or several, as a trace: ``trace[3]``, ``trace[2:5]``, by the numbers in `steps`.
 
         Edges, transfers, waits and the memory in use are those of the whole trace. Events outside steps are
-        kept if they ran during one of the steps. Step numbers stay, and a note states the cut.
+        kept if they start and end during one of the steps: longer ones would make it longer than in `steps`,
+        and `between` keeps them. Step numbers stay, and a note states the cut.
 
         Raises
         ------
