@@ -12,6 +12,9 @@ import tfvis_nb as tv
 from tests.support.h200_traces import read_h200
 from tfvis_nb import events
 from tfvis_nb.analysis.findings.findings import findings
+from tfvis_nb.core.metadata import PYTHON_SAMPLES, table_of
+
+MS = 1_000_000
 
 
 def _steps(durations: list[int], work: list[int]) -> tv.Trace:
@@ -217,3 +220,84 @@ def test_slow_op_that_all_steps_run_is_minor() -> None:
     durations = [4000 if step == 4 else 1000 for step in range(10)]
     level = findings(_steps(durations, [0] * 10)).set_index("id")["level"]["slow_steps.longer"]
     assert level == "minor"
+
+
+def _with_python(took_ms: dict[int, int], *, line_of: dict[int, int] | None = None) -> tv.Trace:
+    """Return 28 steps of a tf.function of 2 ms, and Python after it; its line is sampled each 10 ms."""
+    rows: list[tuple[str, str, int, int, int]] = []
+    samples: list[dict[str, Any]] = []
+    at = 0
+    for step in range(28):
+        python = took_ms.get(step, 0)
+        rows += [("train", "host", at, 2 + python, step), ("FunctionRun", "host", at, 2, step)]
+        rows.append(("MatMul", "op", at, 2, step))
+        line = (line_of or {}).get(step, 7)
+        samples += [
+            {"time_ns": (at + 2 + ms) * MS, "file": "train.py", "line": line, "function": "save"}
+            for ms in range(1, python, 10)
+        ]
+        at += 2 + python
+    op, kind, start, took, number = map(list, zip(*rows, strict=True))
+    columns = {"op": op, "name": op, "kind": kind, "lane": ["python"] * len(op), "step": number}
+    columns |= {"start_ns": [ms * MS for ms in start], "duration_ns": [ms * MS for ms in took]}
+    columns["device"] = ["/device:CPU:0"] * len(op)
+    metadata = {PYTHON_SAMPLES: table_of(PYTHON_SAMPLES, samples)}
+    return tv.Trace(events.build(columns), step_labels=dict.fromkeys(range(28), "train"), metadata=metadata)
+
+
+@pytest.mark.parametrize("every", [4, 5, 7, 9])
+def test_python_of_periodic_steps_is_no_python_of_each_step(every: int) -> None:
+    trace = _with_python(dict.fromkeys(range(every - 1, 28, every), 200))
+    table = findings(trace)
+    assert table["id"].tolist() == ["slow_steps.periodic"]
+    figures = table["figures"][0]
+    assert (figures["period"], figures["python"]["line"]) == (every, "train.py:7")
+    assert "train.py:7" in table["advice"][0]
+    assert trace.overview["headline"].startswith(f"One in {every} steps takes longer")
+
+
+def test_python_of_a_few_steps_names_its_line() -> None:
+    (found,) = findings(_with_python({11: 200, 20: 300})).to_dict("records")
+    assert (found["id"], found["level"]) == ("slow_steps.longer", "problem")
+    assert "train.py:7" in found["advice"]
+
+
+def test_few_steps_with_most_extra_time_are_slow() -> None:
+    noise = dict.fromkeys((3, 5, 8, 12, 14, 17, 19, 23), 2)
+    (found,) = (
+        findings(_with_python(noise | {11: 200, 20: 300})).query("kind == 'slow steps'").to_dict("records")
+    )
+    assert (found["id"], found["figures"]["steps"]) == ("slow_steps.longer", [11, 20])
+
+
+def test_python_of_each_step_is_reported_beside_slow_steps() -> None:
+    took = {step: 400 if step % 7 == 6 else 30 for step in range(28)}
+    line_of = dict.fromkeys(range(6, 28, 7), 9)
+    found = findings(_with_python(took, line_of=line_of)).set_index("id")
+    lines = {key: found["figures"][key]["python"]["line"] for key in ("slow_steps.periodic", "host_compute")}
+    assert lines == {"slow_steps.periodic": "train.py:9", "host_compute": "train.py:7"}
+    assert found["share"].sum() < 1
+
+
+def test_python_of_eager_steps_is_not_called_ops() -> None:
+    """Each step calls 24 eager ops, and every seventh does something else after them."""
+    rows: list[tuple[str, str, str, int, int, int]] = []
+    at = 0
+    for step in range(28):
+        length = 24 + 400 * (step % 7 == 6)
+        rows.append(("train", "host", "", at, length, step))
+        rows += [("Mul", "op", "EagerLocalExecute: Mul", at + op, 1, step) for op in range(24)]
+        at += length
+    op, kind, detail, start, took, number = map(list, zip(*rows, strict=True))
+    columns = {"op": op, "name": op, "kind": kind, "lane": ["python"] * len(op), "step": number}
+    columns |= {"start_ns": [ms * MS for ms in start], "duration_ns": [ms * MS for ms in took]}
+    columns |= {"detail": detail, "device": ["/device:CPU:0"] * len(op)}
+    assert findings(tv.Trace(events.build(columns)))["id"].tolist() == ["slow_steps.periodic"]
+
+
+def test_step_without_a_recorded_cause_points_to_other_programs() -> None:
+    trace = _with_python({11: 60})
+    trace.metadata.clear()
+    (found,) = findings(trace).to_dict("records")
+    assert (found["id"], found["level"]) == ("slow_steps.longer", "minor")
+    assert "other programs" in found["advice"]

@@ -12,6 +12,7 @@ from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.findings.finding import of_task, whole_tasks
 from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
+from tfvis_nb.analysis.findings.typical_time import typical_time
 from tfvis_nb.analysis.steps.layers import event_layers
 from tfvis_nb.core.categories import beginning
 from tfvis_nb.core.intervals import lengths, priority_union
@@ -185,5 +186,7 @@ def _spent(trace: Trace, task: str, events: np.ndarray) -> TimeShare | None:
     took = lengths(swept, len(here.table), 3)[:, 1]
     own = here.table.assign(own_ns=took)[["step", "task", "own_ns", "device"]]
     own = own[(own["device"].astype(str) == "") & (own["task"].astype(str) == task)]
-    table = whole_tasks(trace).merge(own[["step", "own_ns"]], on="step")
-    return largest_share(trace, "own_ns", table[table["task"].astype(str) == task])
+    # Events without a device have a row of their own beside that of the task.
+    table = whole_tasks(trace).merge(own.groupby("step", as_index=False)["own_ns"].max(), on="step")
+    table, _ = typical_time(trace, table[table["task"].astype(str) == task], "own_ns")
+    return largest_share(trace, "own_ns", table)

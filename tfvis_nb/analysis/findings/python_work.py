@@ -9,11 +9,12 @@ import numpy as np
 from tfvis_nb.analysis.events.activity import accelerators, during_steps
 from tfvis_nb.analysis.findings.finding import of_task, whole_tasks
 from tfvis_nb.analysis.findings.host_work import LEAST
+from tfvis_nb.analysis.findings.idle_python import idle_python
 from tfvis_nb.analysis.findings.program import recorded
 from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
+from tfvis_nb.analysis.findings.typical_time import typical_time
 from tfvis_nb.analysis.source.lock_waits import lock_times, lock_waits
-from tfvis_nb.analysis.source.python_samples import SampledLine, sampled_line
-from tfvis_nb.analysis.steps.breakdown import activity_times
+from tfvis_nb.analysis.source.python_samples import SampledLine
 from tfvis_nb.core.categories import beginning, is_kind
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.per_trace import per_trace
@@ -69,7 +70,9 @@ def eager_ops(trace: Trace) -> EagerOps | None:
     group = np.searchsorted(numbers, step[chosen])
     busy = lengths(union(group, start[chosen], end[chosen]), len(numbers), 2)[:, 1]
     busy += lock_times(trace, table, of_input=True) + lock_times(trace, table, of_input=False)
-    calling = table.assign(calling_ns=(table["step_ns"] - busy).clip(lower=0))
+    calling, _ = typical_time(
+        trace, table.assign(calling_ns=(table["step_ns"] - busy).clip(lower=0)), "calling_ns"
+    )
     spent = largest_share(trace, "calling_ns", calling)
     return None if spent is None else EagerOps(spent, len(rows), *_caller(trace, rows), rows)
 
@@ -121,7 +124,7 @@ def lock_of_thread(trace: Trace) -> PythonWork | None:
 def python_work(trace: Trace) -> PythonWork | None:
     """Return the time of steps in which Python ran, but nothing of TensorFlow.
 
-    Only for processes that record calls of TensorFlow.
+    Only for processes that record calls of TensorFlow. The extra time of slow steps is not part of it.
 
     None for other programs, and where an accelerator is: idle_device explains what that waits for. Also None
     if samples show that it is the time of calling the step.
@@ -129,16 +132,9 @@ def python_work(trace: Trace) -> PythonWork | None:
     program = recorded(trace)["program"]
     if program not in ("keras", "function", "eager") or accelerators(trace.events).any():
         return None
-    spent = largest_share(trace, "idle_ns", whole_tasks(trace).fillna({"idle_ns": 0}))
+    table, slow = typical_time(trace, whole_tasks(trace).fillna({"idle_ns": 0}), "idle_ns")
+    spent = largest_share(trace, "idle_ns", table)
     if spent is None or spent.share < LEAST:
         return None
-    times = activity_times(trace)
-    whole = (times["device"].astype(str) == "") & (times["task"].astype(str) == spent.task)
-    times = times[whole].sort_values("start_ns")
-    idle, busy = (
-        sampled_line(trace, start, start + part["duration_ns"].to_numpy(np.int64), spent.task)
-        for part in (times[times["activity"] == "none"], times[times["activity"] != "none"])
-        for start in [part["start_ns"].to_numpy(np.int64)]
-    )
-    # The line that is also there while TensorFlow runs is the call of the step.
-    return None if idle and busy and busy.line == idle.line else PythonWork(spent, idle)
+    line, calls_step = idle_python(trace, spent.task, table["step"][~table["step"].isin(slow)].unique())
+    return None if calls_step else PythonWork(spent, line)

@@ -10,6 +10,7 @@ import pandas as pd
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.findings.explained import explained_ns
 from tfvis_nb.analysis.findings.finding import MINOR, Finding, step_range
+from tfvis_nb.analysis.findings.idle_python import idle_python
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,
@@ -25,10 +26,13 @@ from tfvis_nb.analysis.findings.rule import (
 )
 from tfvis_nb.analysis.findings.uneven_steps import ID as UNEVEN
 from tfvis_nb.analysis.findings.uneven_steps import uneven_steps, word_uneven
+from tfvis_nb.analysis.source.python_samples import SampledLine, mostly_at, sampled_clause, sampled_figures
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.analysis.steps.slow_steps import OtherSteps, slow_steps
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent, format_ratio
+from tfvis_nb.core.palette import LABELS
+from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.core.trace import Trace
@@ -73,6 +77,15 @@ def _compared(trace: Trace) -> tuple[pd.DataFrame, np.ndarray, np.ndarray] | Tex
     return table, more, longer
 
 
+def reported_steps(trace: Trace) -> pd.Series:
+    """Return the median step that each reported slow step is compared with, indexed by step."""
+    found = [finding for finding in _find(trace) if finding.id != UNEVEN]
+    steps = [step for finding in found for step in finding.figures["steps"]]
+    medians: pd.Series = slow_steps(trace).set_index("step")["median_step"].loc[steps]
+    return medians
+
+
+@per_trace
 def _find(trace: Trace) -> list[Finding]:
     compared = _compared(trace)
     if isinstance(compared, Text):
@@ -82,10 +95,23 @@ def _find(trace: Trace) -> list[Finding]:
     periodic = _periodic(trace, table, longer)
     if periodic is not None:
         longer &= ~table["step"].isin(periodic.figures["steps"]).to_numpy()
+    else:
+        longer = _with_most(table, longer)
     candidates = [periodic, _more_work(trace, table, more), _longer(trace, table, longer)]
     if not any(candidates) and len(table) >= MIN_UNEVEN.value:
         candidates = [uneven_steps(trace, MAX_FRACTION.value)]
     return [finding for finding in candidates if finding is not None]
+
+
+def _with_most(table: pd.DataFrame, longer: np.ndarray) -> np.ndarray:
+    """Return a mask of the longest of slow steps if these are too many, but a few have most of the time.
+
+    Steps of a few milliseconds vary by the load of the machine.
+    """
+    excess = table["excess_ns"].to_numpy(np.int64)
+    longest = longer & (excess >= _MOST * excess[longer].max(initial=0))
+    is_too_many = longer.sum() > _most(table) * len(table)
+    return longest if is_too_many and excess[longest].sum() >= _MOST * excess[longer].sum() else longer
 
 
 def _is_explained(trace: Trace, table: pd.DataFrame) -> np.ndarray:
@@ -172,9 +198,16 @@ def _longer(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | 
     if slowest is None:
         return None
     slow, longest, figures = slowest
-    figures["work_known"] = bool(slow["more_work"].notna().all())
+    python = _python(trace, slow, longest)
+    rare_op = _is_of_op(trace, slow, longest)
+    figures |= {
+        "work_known": bool(slow["more_work"].notna().all()),
+        "line": _line(trace, longest),
+        "python": sampled_figures(python),
+        "rare_op": rare_op,
+    }
     # Steps that differ by chance, such as by the load of the machine, differ in ops that all steps run.
-    level = "" if _is_of_op(trace, slow, longest) else MINOR
+    level = "" if rare_op or mostly_at(figures["python"]) else MINOR
     return _finding(trace, "slow_steps.longer", longest, figures, level)
 
 
@@ -194,8 +227,9 @@ def _periodic(trace: Trace, table: pd.DataFrame, longer: np.ndarray) -> Finding 
     slowest = _chosen(table, chosen, most=_MOST)
     if not period or slowest is None:
         return None
-    _, longest, figures = slowest
-    figures |= {"period": period, "line": _line(trace, longest)}
+    slow, longest, figures = slowest
+    python = sampled_figures(_python(trace, slow, longest))
+    figures |= {"period": period, "line": _line(trace, longest), "python": python}
     return _finding(trace, "slow_steps.periodic", longest, figures)
 
 
@@ -228,6 +262,14 @@ def period_of(excess_ns: np.ndarray, slow: np.ndarray) -> tuple[int, np.ndarray]
     if not is_complete or excess_ns[regular].sum() < _MOST * excess_ns[slow].sum():
         return 0, np.zeros(len(slow), bool)
     return period, regular
+
+
+def _python(trace: Trace, slow: pd.DataFrame, longest: pd.Series) -> SampledLine | None:
+    """Return the line of Python that runs while nothing is recorded, if that is what slow steps do longer."""
+    if longest.activity != "idle":
+        return None
+    line, calls_step = idle_python(trace, str(longest.activity_task), slow["step"])
+    return None if calls_step else line
 
 
 def _line(trace: Trace, longest: pd.Series) -> str:
@@ -321,34 +363,55 @@ def _range(values: list[Any], written: Callable[[Any], str]) -> str:
 def _word_longer(figures: Figures) -> Texts:
     text = f"{capital(step_name(figures))} takes {_times(figures)}"
     text += ", although its devices have no more to do." if figures["work_known"] else "."
-    if figures["activity"]:
-        text += (
-            f" {figures['activity'].replace('_', ' ').capitalize()} takes"
-            f" {format_duration(figures['activity_ns'])} more than in the median step{_op_sum(figures)}."
-        )
+    text += _why(figures)
     return Texts(
         f"{_named(figures['steps'])} {'take' if len(figures['steps']) > 1 else 'takes'} longer",
         text,
-        "Compare it with a step of median length: look at its host work and its input.",
+        _advice(figures),
     )
 
 
+def _why(figures: Figures) -> str:
+    """State what most of the extra time is."""
+    if not figures["activity"]:
+        return ""
+    much, python = format_duration(figures["activity_ns"]), figures["python"]
+    if figures["activity"] != "idle":
+        name = capital(LABELS[figures["activity"]])
+        return f" {name} takes {much} more than in the median step{_op_sum(figures)}."
+    clause = f"; {sampled_clause(python)}" if python else _op_sum(figures)
+    return f" For {much} more than in the median step, nothing is recorded{clause}."
+
+
+def _advice(figures: Figures) -> str:
+    """Name the cause that is recorded."""
+    step, chance = figures["step"], "other programs on the machine can be the cause"
+    if figures["python"]:
+        return f"Run {figures['python']['line']} in fewer steps, or on a thread of its own."
+    if figures["op"] and figures["rare_op"]:
+        return f"Run {_op(figures)} in fewer steps, or outside of them."
+    if figures["op"] and figures["op_ns"] >= _MOST * figures["excess_ns"]:
+        return f"Check whether {_op(figures)} has more to do in step {step}. If not, {chance}."
+    if figures["activity"] not in ("", "idle", "runtime"):
+        name = LABELS[figures["activity"]]
+        return f"Check whether step {step} has more to do for its {name}. If not, {chance}."
+    return f"Nothing recorded explains it: {chance}. Record again to see whether the same steps take longer."
+
+
 def _word_periodic(figures: Figures) -> Texts:
-    period = figures["period"]
+    period, python = figures["period"], figures["python"]
+    look = f"Look for what the program does every {period} steps, such as saving, logging or evaluating"
+    if python:
+        look = f"Look at {python['line']}, which the program runs every {period} steps"
     text = (
         f"{_named(figures['steps'])} take longer, which costs {step_time(figures)}:"
         f" {step_name(figures)} takes {_times(figures)}."
     )
-    if figures["activity"]:
-        text += (
-            f" {figures['activity'].replace('_', ' ').capitalize()} takes"
-            f" {format_duration(figures['activity_ns'])} more than in the median step{_op_sum(figures)}."
-        )
+    text += _why(figures)
     return Texts(
         f"One in {period} steps takes longer",
         text,
-        f"Look for what the program does every {period} steps, such as saving, logging or evaluating: do"
-        " it less often, or on a thread of its own.",
+        f"{look}: do it less often, or on a thread of its own.",
     )
 
 

@@ -11,6 +11,7 @@ from tfvis_nb.analysis.findings.rule import Figures, Texts, step_name
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.slow_steps import OtherSteps, main_steps
 from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.core.trace import Trace
 
@@ -73,9 +74,10 @@ def word_uneven(figures: Figures) -> Texts:
         f" {step_name(figures)}, {format_duration(figures['duration_ns'])}."
     )
     if figures["activity"]:
-        text += (
-            f" On average, {figures['activity'].replace('_', ' ')} takes"
-            f" {format_duration(figures['activity_ns'])} more in the long steps."
-        )
+        much = format_duration(figures["activity_ns"])
+        what = f"{LABELS[figures['activity']]} takes {much} more"
+        if figures["activity"] == "idle":
+            what = f"nothing is recorded for {much} more"
+        text += f" On average, {what} in the long steps."
     call = f"tfvis_nb.show_comparison(trace, steps=({step}, {figures['short_step']}))"
     return Texts("Steps differ in length", text, f"Compare a long step with a short one: {call}.")
