@@ -72,6 +72,15 @@ def test_line_with_most_copies_is_a_problem() -> None:
     assert found["share"] == pytest.approx(0.7)
 
 
+def test_many_small_ops_of_a_line_are_a_problem() -> None:
+    rows = [op("Tanh", 1 + number / 50, 1 + number / 50 + 0.016, ("train.py", 5)) for number in range(400)]
+    found = host_compute([*rows, op("MatMul", 9, 9.5)])
+    figures = found["figures"]
+    assert (found["level"], figures["kind"], figures["name"]) == ("problem", "small", "train.py:5")
+    assert (figures["count"], figures["each_ns"]) == (4 * 400, pytest.approx(16_000, rel=0.01))
+    assert "jit_compile" in found["advice"]
+
+
 def test_line_with_most_computing_is_an_observation() -> None:
     found = host_compute([op("MatMul", 1, 8, ("train.py", 5)), op("Tanh", 8, 9)])
     assert (found["level"], found["figures"]["name"]) == ("observation", "train.py:5")

@@ -140,6 +140,20 @@ def test_a_range_starts_at_small_work_without_the_wait_before_it(factor: float, 
     assert typical.low_ns == pytest.approx(typical.predicted_ns - filled)
 
 
+def test_the_range_of_the_shown_step_holds_it() -> None:
+    rows = [
+        op(name, step * 10**9 + start, length, *needed, op=name, step=step)
+        for step, wait in enumerate((50, 51, 2, 53, 54))
+        for name, start, length, needed in (
+            ("wait", 0, wait * 10**6, []),
+            ("rest", wait * 10**6, (60 if step == 2 else 10) * 10**6, ["wait"]),
+        )
+    ]
+    shown = outcome(built(rows), {"subject": "ops", "name": "wait", "how": 0})
+    assert (shown["step"], shown["predicted_ns"]) == ("Median step, 2", 60 * 10**6)
+    assert shown["range"][1] == 60 * 10**6
+
+
 def test_gains_of_traces_that_lack_the_wait_have_a_reason() -> None:
     assert gain(_calls(6), {"ops": {"PyFunc": 0}}, range(6)).reason is None
     found = gain(_calls(6, linked=False), {"ops": {"PyFunc": 0}}, range(6))

@@ -45,8 +45,8 @@ COPIES = Threshold(
 )
 EACH_NS = Threshold(
     20_000,
-    "mean time of TensorFlow's runtime each time that it starts ops: it takes up to as long to wake a thread"
-    " for an op, so ops that take less are small",
+    "mean time of the ops of a line, layer or type, or of TensorFlow's runtime each time that it starts ops:"
+    " it takes up to as long to wake a thread for an op, so ops that take less are small",
 )
 MEAN_NS = Threshold(
     1_000_000,
@@ -79,11 +79,16 @@ _TITLES = {
     "transpose": "Transposing tensors takes {much} of {steps}",
     "copy": "Copying tensors on the host takes {much} of {steps}",
     "work": "One {what} takes most of {steps}",
+    "small": "Many small ops of one {what} take most of {steps}",
     "eager": "Python runs the ops one by one",
     "python": "Python holds up {steps}",
     "lock": "Python of another thread holds up {steps}",
     "runtime": "Starting small ops takes most of {steps}",
 }
+_FUSE = (
+    "Do more in each op: replace loops over single elements, such as tf.map_fn, tf.scan and tf.while_loop, by"
+    " ops on whole batches, for example with tf.vectorized_map. Or let XLA fuse the ops with jit_compile=True."
+)
 _ADVICE = {
     "function": "Write the function with {ops}, or call it in fewer steps or outside of them: Python"
     " runs one function at a time, and ops that need its result wait.",
@@ -97,9 +102,8 @@ _ADVICE = {
     "python": "Look for Python that runs in each step, such as callbacks and metrics: run it in fewer steps,"
     " or write it with {ops}.",
     "lock": LOCK_ADVICE,
-    "runtime": "Do more in each op: replace loops over single elements, such as tf.map_fn, tf.scan and"
-    " tf.while_loop, by ops on whole batches, for example with tf.vectorized_map. Or let XLA fuse the ops"
-    " with jit_compile=True.",
+    "runtime": _FUSE,
+    "small": _FUSE,
 }
 _EAGER = {
     "keras": "Compile the model without run_eagerly, and leave out tf.config.run_functions_eagerly(True).",
@@ -119,7 +123,10 @@ class _Cause(NamedTuple):
 
 
 def _kind(work: HostWork) -> str:
-    return next((kind for kind, pattern in _KINDS.items() if pattern.match(work.op)), "work")
+    is_small = work.each_ns < EACH_NS.value
+    return next(
+        (kind for kind, pattern in _KINDS.items() if pattern.match(work.op)), "small" if is_small else "work"
+    )
 
 
 def _causes(trace: Trace) -> Iterator[_Cause]:
@@ -130,12 +137,13 @@ def _causes(trace: Trace) -> Iterator[_Cause]:
         return
     works = [(work, _kind(work)) for work in host_work(trace)]
     longest = max(
-        (work.spent.share for work, kind in works if (work.subject, kind) == ("ops", "work")), default=0
+        (work.spent.share for work, kind in works if work.subject == "ops" and kind in ("work", "small")),
+        default=0,
     )
     for work, kind in works:
-        names = ("subject", "name", "line", "line_share", "op", "op_share")
+        names = ("subject", "name", "line", "line_share", "op", "op_share", "each_ns")
         figures = {name: getattr(work, name) for name in names}
-        figures["python"] = None
+        figures |= {"python": None, "count": len(work.events)}
         least = CHANGEABLE if kind in _REPLACEABLE else SHARE
         if kind == "function":
             figures["python"] = sampled_figures(called_line(trace, work.events, work.spent.task))
@@ -213,6 +221,9 @@ def _word_work(figures: Figures) -> tuple[str, str]:
     text, how = f"{called}{where} takes {step_time(figures)} on the host: {example(figures)}.", ""
     if figures.get("python"):
         text = f"{text[:-1]}; {sampled_clause(figures['python'])}."
+    if figures["kind"] == "small":
+        ops = figures["count"] / figures["steps"]
+        text = f"{text[:-1]}; a step runs {ops:,.0f} ops of {format_duration(figures['each_ns'])} on average."
     if subject != "ops":
         how = f"{op} is {format_percent(figures['op_share'])} of that time."
     elif line:

@@ -48,6 +48,8 @@ class HostWork(NamedTuple):
     """The op type with most of its time."""
     op_share: float
     """The part of its time that this op type has."""
+    each_ns: float
+    """The mean time of its ops."""
     events: np.ndarray
     """Its events, the longest first."""
 
@@ -95,7 +97,8 @@ def host_work(trace: Trace) -> list[HostWork]:
         events = work.event[chosen][np.argsort(-own, kind="stable")]
         op_share = float(ops.iloc[0] / max(int(ops.sum()), 1))
         line = _line(work, chosen)
-        works.append(HostWork(spent, subject, name, *line, str(ops.index[0]), op_share, events))
+        op = str(ops.index[0])
+        works.append(HostWork(spent, subject, name, *line, op, op_share, float(own.mean()), events))
     return works
 
 

@@ -142,21 +142,24 @@ def _outcome(trace: Trace, predicted_trace: Predicted) -> dict[str, Any]:
         "parts": [
             {"name": part.removesuffix("_ns"), "ns": int(parts[part])} for part in PARTS if parts[part]
         ],
-        "range": _range(predicted_trace.typical),
+        "range": _range(predicted_trace.typical, int(row["predicted_ns"])),
         "loop": None
         if loop is None
         else {
             "recorded_ns": loop.recorded_ns,
             "predicted_ns": loop.predicted_ns,
-            "range": _range(loop),
+            "range": _range(loop, loop.predicted_ns),
         },
         "drift": format_percent(predicted_trace.drift),
         "doubt": predicted_trace.doubt or "",
     }
 
 
-def _range(typical: Typical) -> list[float] | None:
-    return None if np.isnan(typical.low_ns) else [typical.low_ns, typical.high_ns]
+def _range(typical: Typical, shown_ns: float) -> list[float] | None:
+    """Return the range with the time that is shown: one step can be outside of the range of all."""
+    if np.isnan(typical.low_ns):
+        return None
+    return [min(typical.low_ns, shown_ns), max(typical.high_ns, shown_ns)]
 
 
 def _parts(trace: Trace, step: int) -> pd.DataFrame:
