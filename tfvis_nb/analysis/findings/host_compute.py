@@ -86,8 +86,9 @@ _TITLES = {
     "runtime": "Starting small ops takes most of {steps}",
 }
 _FUSE = (
-    "Do more in each op: replace loops over single elements, such as tf.map_fn, tf.scan and tf.while_loop, by"
-    " ops on whole batches, for example with tf.vectorized_map. Or let XLA fuse the ops with jit_compile=True."
+    "Do more in each op: replace loops over single elements, such as tf.map_fn, tf.scan and tf.while_loop,"
+    " by ops on whole batches, for example with tf.vectorized_map. Or let XLA fuse the ops with"
+    " jit_compile=True."
 )
 _ADVICE = {
     "function": "Write the function with {ops}, or call it in fewer steps or outside of them: Python"

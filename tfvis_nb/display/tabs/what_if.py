@@ -8,7 +8,9 @@ import pandas as pd
 
 from tfvis_nb.analysis.communication.stragglers import late_tasks
 from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER, activity
+from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.rule import LEAST_GAIN
+from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
 from tfvis_nb.analysis.prediction.changed_events import SELECTORS, path_activities
 from tfvis_nb.analysis.prediction.gain import Gain, gain, possible
@@ -172,23 +174,40 @@ def _parts(trace: Trace, step: int) -> pd.DataFrame:
 def _choices(trace: Trace) -> list[dict[str, Any]]:
     """Return possible changes: for each subject, names and their labels, those that can save most first.
 
-    ``how`` has the changes other than a factor.
+    The change that the first finding advises comes before all. ``how`` has the changes other than a factor.
     """
     there = {*_activities(trace)}
     moves = {"ops", "layers", "lines"} if {"host_compute", "device_compute"} <= there else set()
-    return [
+    advised = _advised(trace)
+    choices = [
         {
             "subject": subject,
             "label": _SUBJECTS[subject],
-            "names": _foremost(trace, subject, names)[:_MOST_NAMES],
+            "names": sorted(
+                _foremost(trace, subject, names), key=lambda pair: (subject, pair[0]) not in advised
+            )[:_MOST_NAMES],
             "how": [
                 *([[HIDDEN, "hidden behind other work"]] if subject not in _FACTORS else []),
                 *([[ON_GPU, "at the speed of a GPU"]] if subject in moves else []),
             ],
         }
-        for subject, choices in _names(trace)
-        if (names := [list(pair) for pair in choices if 0 < len(pair[0]) <= LONGEST_TEXT])
+        for subject, named in _names(trace)
+        if (names := [list(pair) for pair in named if 0 < len(pair[0]) <= LONGEST_TEXT])
     ]
+    return sorted(choices, key=lambda choice: (choice["subject"], choice["names"][0][0]) not in advised)
+
+
+def _advised(trace: Trace) -> set[tuple[str, str]]:
+    """Return the subject and the names that the first finding would change."""
+    for finding in findings(trace).head(1).to_dict("records"):
+        remedy = next(rule.remedy for rule in RULES.values() if rule.kind == finding["kind"])
+        changes = {} if remedy is None else remedy.changes(finding["figures"])
+        return {
+            (subject, str(name))
+            for subject, change in changes.items()
+            for name in (change if isinstance(change, Mapping) else [{BETWEEN: BETWEEN}.get(subject, change)])
+        }
+    return set()
 
 
 def _foremost(trace: Trace, subject: str, names: list[list[str]]) -> list[list[str]]:
