@@ -200,6 +200,7 @@ def _covered(start: np.ndarray, end: np.ndarray, until: np.ndarray) -> np.ndarra
     """Return how long intervals, ordered and apart, cover the time until each of some times (ns)."""
     done = np.append(0, np.cumsum(end - start))
     before = np.searchsorted(start, until, "right")
-    open_ns = np.where(before > 0, np.maximum(end[before - 1] - until, 0), 0)
+    # Index -1 is that of the last end, which stands for none here.
+    open_ns = np.where(before > 0, np.maximum(np.append(end, 0)[before - 1] - until, 0), 0)
     covered: np.ndarray = done[before] - open_ns
     return covered

@@ -90,7 +90,7 @@ class Predicted(Trace):
         >>> columns = {"start_ns": [*range(0, 500, 100)], "duration_ns": [50, 60, 40, 55, 70],
         ...            "step": [*range(5)], "kind": ["op"] * 5, "op": ["MatMul"] * 5, "name": ["a"] * 5}
         >>> Trace(events.build(columns)).what_if(ops={"MatMul": 0.5}).typical
-        Typical(recorded_ns=55.0, predicted_ns=27.0, low_ns=20.0, high_ns=32.4)
+        Typical(recorded_ns=55.0, predicted_ns=27.0, low_ns=22.0, high_ns=32.4)
         """
         return typical(self.times, self._fastest, self._slowest)
 
