@@ -49,7 +49,7 @@ def expected(trace: Trace) -> dict[tuple[int, str], dict[str, float | None]]:
         if "GPU" in row["device"]:
             ran = doing in ON_GPU and row["lane"] not in ("ops", "collective", "recv")
         else:
-            ran = doing in ON_CPU or (doing == "preprocessing" and row["kind"] == "op")
+            ran = doing in ON_CPU
         if ran:
             group.append((row, start, end))
     shares_of = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from pathlib import Path
 from typing import cast
 
@@ -22,8 +23,12 @@ from tfvis_nb.texts import Text
 
 def workers() -> list[psutil.Process]:
     """The processes that have a widget for a server of this process."""
-    children = psutil.Process().children()
-    return [child for child in children if "tfvis_nb.serving.worker" in child.cmdline()]
+    found = []
+    for child in psutil.Process().children():
+        # One that has just ended has no command any more.
+        with contextlib.suppress(psutil.NoSuchProcess):
+            found += [child] if "tfvis_nb.serving.worker" in child.cmdline() else []
+    return found
 
 
 def reason(viewer: Viewer) -> str:
