@@ -73,9 +73,10 @@ def times(trace: tv.Trace) -> dict[str, int]:
 
 
 def test_lines_that_sleep_have_their_time(slept: tv.Trace) -> None:
-    found = times(slept)
-    assert found["loading.py:5"] == pytest.approx(SLEPT_NS, rel=0.4)
-    assert found["between.py:4"] == pytest.approx(SLEPT_NS, rel=0.4)
+    found, start = times(slept), slept.events["start_ns"]
+    for line in ("loading.py:5", "between.py:4"):
+        # On a busy machine a sleep takes longer.
+        assert 0.6 * SLEPT_NS < found[line] < 1.1 * (start.max() - start.min())
     assert {*list(found)[:2]} == {"loading.py:5", "between.py:4"}
     lines = slept.source_lines
     sampled = lines[lines["sampled_ns"] > 0]
