@@ -120,10 +120,12 @@ def _warm(trace: Trace, own: np.ndarray, on_host: np.ndarray, most: np.ndarray) 
     """Return the smallest factor of each event's own work; all work of a thread in a step shares a loss."""
     events = trace.events
     rows = np.flatnonzero(on_host & (events["step"] != NO_STEP).to_numpy())
+    if not len(rows):
+        return np.ones(len(own))
     lost = own * (1 - _least(own, most))
     place = [events[name].cat.codes.to_numpy()[rows] for name in ("task", "device", "lane")]
     thread = pd.MultiIndex.from_arrays([events["step"].to_numpy()[rows], *place]).factorize()[0]
-    total = np.bincount(thread, lost[rows])[thread] if len(rows) else np.zeros(0)
+    total = np.bincount(thread, lost[rows])[thread]
     lost[rows] *= np.minimum(1, most[rows] / np.maximum(total, 1))
     warm: np.ndarray = 1 - lost / np.maximum(own, 1)
     return warm
