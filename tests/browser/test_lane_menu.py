@@ -136,7 +136,7 @@ def test_notes_come_into_view_whatever_else_the_details_show(timeline: Timeline)
     last = timeline.host.get_by_role("dialog", name="How sure is this?").get_by_role("listitem").last
     expect(last).to_be_in_viewport(ratio=1)
     assert notes.bounding_box() == before
-    # What is selected or searched for stays.
+    # The selection and the search stay.
     expect(timeline.title).to_contain_text("matches")
 
 
