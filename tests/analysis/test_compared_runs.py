@@ -16,7 +16,7 @@ from tfvis_nb import Trace, events
 from tfvis_nb.analysis import compare
 from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.analysis.steps.difference import difference, run_spread
-from tfvis_nb.core.format import format_percent
+from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.metadata import RUNS, table_of
 from tfvis_nb.core.undivided import undivided
 from tfvis_nb.texts import Text
@@ -188,6 +188,25 @@ def test_loops_that_hide_faster_steps_are_named() -> None:
     first, loops, *_ = comparison_headline(traces[0], traces[1])
     assert (first.id, loops.id) == ("comparison_recordings_differ", "comparison_loops_alike")
     assert first.figures["what"] == Text("comparison_steps", kind="")
+
+
+@pytest.mark.parametrize("rounds", [5, 10, 16])
+def test_loops_follow_steps_if_neither_clearly_differs(rounds: int) -> None:
+    """Every second round of B has a long pause, which is too few to show a difference."""
+    chance = np.random.default_rng(8)
+    sides = []
+    for pause in (0, 8_000):
+        took = chance.normal(1_000, 50, rounds).astype(int)
+        trace = run(took)
+        pauses = np.where(np.arange(rounds) % 2, pause, 50)
+        start = np.concatenate([[0], np.cumsum(took + pauses)[:-1]])
+        sides.append(Trace(trace.events.assign(start_ns=start)))
+    a, b = sides
+    first, loops = comparison_headline(a, b)
+    assert (first.id, first.figures["what"]) == ("comparison_not_shown", Text("comparison_steps", kind=""))
+    assert loops.id == "comparison_loops_alike"
+    found = compare(a, b).attrs["loop_time"]
+    assert (found.shown, loops.figures["b"]) == (False, format_duration(found.b))
 
 
 def test_several_runs_call_the_code_slower() -> None:

@@ -11,6 +11,7 @@ from ipywidgets.widgets.widget import _instances
 import tfvis_nb as tv
 from tests.magics.ran import Ran
 from tests.support.texts import says
+from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.magics.trace_cell import CellFailed
 from tfvis_nb.run_history.files import VARIABLE
 from tfvis_nb.texts import Text
@@ -64,6 +65,31 @@ def test_the_next_run_of_a_cell_says_what_changed(shell: Any, monkeypatch: pytes
     assert len(tv.history("changed")) == 5
     monkeypatch.setenv(VARIABLE, "off")
     assert run("", two).text == ""
+
+
+@pytest.mark.parametrize("options", ["-q", "-q --no-history", "-q --steps --no-history"])
+@pytest.mark.parametrize("history", ["", "off"])
+@pytest.mark.parametrize("runs", [1, 6])
+def test_cells_with_equal_text_ran_the_same_code(
+    shell: Any, monkeypatch: pytest.MonkeyPatch, options: str, history: str, runs: int
+) -> None:
+    def run(name: str, code: str) -> tv.Trace:
+        Ran(shell, f"%%trace {options} {name}\n{code}")
+        trace = shell.user_ns[name]
+        assert isinstance(trace, tv.Trace)
+        return trace
+
+    monkeypatch.setenv(VARIABLE, history or str(Path.cwd() / "history"))
+    one, other = (f"_ = [session.run({what}) for _ in range({runs})]" for what in ("total", "other"))
+    a, b, changed = run("t", one), run("ran", one), run("ran", other)
+    same = Text("comparison_same_code")
+    assert same in comparison_headline(a, b)
+    assert same not in comparison_headline(a, changed)
+    # The code of a block is unknown.
+    with tv.trace() as block:
+        shell.user_ns["session"].run(shell.user_ns["total"])
+    assert same not in comparison_headline(a, block)
+    assert same not in comparison_headline([a, block], b)
 
 
 def test_a_history_that_cannot_be_written_is_said_once(

@@ -178,14 +178,18 @@ def _checked(value: Any, dtype: Any) -> Any:
 
 
 def joined(all_of_them: Iterable[Metadata]) -> Metadata:
-    """Merge the metadata of several traces, without repeated rows; undivided if all of them are."""
+    """Merge the metadata of several traces, without repeated rows.
+
+    All must be undivided for the result to be, and have runs for it to have any.
+    """
     tables_of: dict[str, list[pd.DataFrame]] = {}
     listed = list(all_of_them)
     for one in listed:
         for subject, table in one.items():
             tables_of.setdefault(subject, []).append(table)
-    if len(tables_of.get(UNDIVIDED, ())) < len(listed):
-        tables_of.pop(UNDIVIDED, None)
+    for subject in (UNDIVIDED, RUNS):
+        if len(tables_of.get(subject, ())) < len(listed):
+            tables_of.pop(subject, None)
     whole = {
         subject: pd.concat(tables, ignore_index=True).drop_duplicates(ignore_index=True)
         for subject, tables in tables_of.items()

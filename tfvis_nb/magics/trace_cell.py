@@ -118,7 +118,7 @@ class TraceMagic:
         except ValueError as error:
             raise UsageError(text_of(error)) from None
         measured, recorded = StepTimes(), None
-        before = None if arguments.no_history else dependencies_of(self._shell, cell)
+        before = dependencies_of(self._shell, cell)
         try:
             untraced = self._untraced(line, cell) if arguments.calibrate else []
             with (
@@ -223,7 +223,7 @@ class TraceMagic:
         cell: str = "",
         before: dict[str, Value] | None = None,
     ) -> None:
-        """Give the user the trace, and save a summary if it is of a whole `cell`, with what that used."""
+        """Give the user the trace, and summarize it if it is of a whole `cell`, with what that used."""
         self._results.bind(recorded, arguments.name)
         if before is not None:
             self._remember(recorded, arguments, cell, before)
@@ -241,7 +241,8 @@ class TraceMagic:
             if getattr(arguments, name) != self.parser.get_default(name)
         ]
         try:
-            said = remember(recorded, running_cell(self._shell, cell, " ".join(changed), before))
+            running = running_cell(self._shell, cell, " ".join(changed), before)
+            said = remember(recorded, running, kept=not arguments.no_history)
         except Exception as error:  # noqa: BLE001 - the cell went well, whatever its summary does
             said = [Text("run_not_kept", reason=error)] if self._is_kept else []
             self._is_kept = False

@@ -293,21 +293,25 @@ def history(cell: str | None = None) -> History:
     return History(runs, Text("no_runs_kept"))
 
 
-def remember(trace: Trace, cell: Cell) -> list[Text]:
+def remember(trace: Trace, cell: Cell, *, kept: bool = True) -> list[Text]:
     """Save a summary of a trace recorded by a cell; return messages about it.
 
     They describe the difference from the last run, and a damaged file that was moved aside. The trace gets
     the times of the runs of the same code, which show in comparisons how much these differ. They offer a
-    comparison of traces if the last one is kept.
+    comparison of traces if the last one is kept. If the run is not to be `kept`, or the history is switched
+    off, nothing is saved or read, and the trace gets the digest of its own code.
 
     Raises
     ------
     OSError
         If it cannot be saved.
     """
-    folder = history_folder()
-    run = None if folder is None else summary_of(trace, cell)
-    if folder is None or run is None:
+    run = summary_of(trace, cell)
+    if run is None:
+        return []
+    trace.metadata[RUNS] = table_of(RUNS, known_runs([run]))
+    folder = history_folder() if kept else None
+    if folder is None:
         return []
     runs, damaged = keep(folder, run)
     _hold(run, trace)

@@ -44,10 +44,11 @@ def comparison_headline(
     `a`, `b` and `steps` are as in `compare`. If both have several steps, the first sentence states that
     these recordings differ, that there is no clear difference, or, if three or more runs of each or the
     spread of earlier runs show it, that the code is faster or slower. It is about loops if the time
-    between steps makes these differ more or less than the steps, which then have the second sentence. The
-    last one states how much runs of the same code differ or, with a single step of either, that chance is
-    not ruled out. Without `parts` no activities are named, which need the breakdown of both. A trace
-    beside itself has a single sentence. Empty if one took no time.
+    between steps makes these differ more or less than the steps, which then have the second sentence; loops
+    without a clear difference have the second one. Another states that both ran the same code, if it is
+    known. The last one states how much runs of the same code differ or, with a single step of either, that
+    chance is not ruled out. Without `parts` no activities are named, which need the breakdown of both. A
+    trace beside itself has a single sentence. Empty if one took no time.
     """
     both = compared_pair(a, b, steps, "comparison_headline")
     first, second = both
@@ -65,8 +66,9 @@ def comparison_headline(
     sentences = [Text("comparison_few", **times, basis=_basis(a_side, b_side))]
     is_close = abs(b_side.typical_ns - a_side.typical_ns) <= CLOSE * a_side.typical_ns
     changes = _parts(a_side, b_side) if parts and not is_close else ""
-    by_chance = Text("comparison_by_chance")
-    return [*sentences, *([Text("comparison_parts", parts=changes)] if changes else []), by_chance]
+    if changes:
+        sentences.append(Text("comparison_parts", parts=changes))
+    return [*sentences, *_equal_code(first, second), Text("comparison_by_chance")]
 
 
 def _of_several(a: ComparedSteps, b: ComparedSteps, parts: bool) -> list[Text]:
@@ -85,7 +87,7 @@ def _of_several(a: ComparedSteps, b: ComparedSteps, parts: bool) -> list[Text]:
     if by_loop:
         key = "comparison_steps_alone" if steps.shown else "comparison_steps_alike"
         sentences.append(Text(key, **figures_text(steps)))
-    elif steps.shown and not loops.shown and loops_tell_more(steps, loops):
+    elif not loops.shown and np.isfinite(loops.low) and loops_tell_more(steps, loops):
         sentences.append(Text("comparison_loops_alike", **figures_text(loops)))
     if parts and main.shown:
         between = {_BETWEEN: round(loops.b - loops.a - (steps.b - steps.a))} if by_loop else {}
@@ -116,15 +118,19 @@ def _of_wholes(a: ComparedSteps, b: ComparedSteps) -> list[Text]:
     sides = " and ".join(whole)
     reason = Text("undivided_sides", sides=sides) if whole else Text("steps_unlike")
     basis = Text("comparison_of_wholes", reason=reason)
-    return [Text("comparison_few", **times_text(before, after), basis=basis)]
+    return [Text("comparison_few", **times_text(before, after), basis=basis), *_equal_code(a, b)]
 
 
 def _runs(a: ComparedSteps, b: ComparedSteps, times: str, *, shown: bool) -> list[Text]:
     """State how much runs of the same code differ, or how many runs show the difference."""
+    equal = _equal_code(a, b)
     if are_runs((a.durations(), b.durations())):
-        return [Text("comparison_runs", a=len(a.recordings), b=len(b.recordings))]
-    equal = [Text("comparison_same_code")] if same_code(a.trace, b.trace) else []
+        return [*equal, Text("comparison_runs", a=len(a.recordings), b=len(b.recordings))]
     return [*equal, runs_text(known_spread((a.trace, b.trace), times))] if shown else equal
+
+
+def _equal_code(a: ComparedSteps, b: ComparedSteps) -> list[Text]:
+    return [Text("comparison_same_code")] if same_code(a.trace, b.trace) else []
 
 
 def _shown_parts(a: ComparedSteps, b: ComparedSteps, between: dict[str, int], difference_ns: float) -> str:
