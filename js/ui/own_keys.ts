@@ -131,7 +131,16 @@ export function ownKeys(
     if (event.defaultPrevented)
       (focusableIn(path.slice(0, path.indexOf(root))) ?? keys.home()).focus(QUIETLY);
   };
-  const released = () => {
+  const released = ({ target }: Event) => {
+    // A press on the prompt beside an output moves no focus by itself, as JupyterLab 4 starts to drag the cell.
+    const cell = !OWNS_PAGE && !isPressed && element.parentElement?.closest<HTMLElement>("[tabindex]");
+    if (
+      cell &&
+      root.matches(":focus-within") &&
+      cell.contains(target as Node) &&
+      !element.contains(target as Node)
+    )
+      cell.focus(QUIETLY);
     // JupyterLab 4 takes the focus on mousedown with Shift in an inactive cell, to select cells.
     const isTaken = !(root.getRootNode() as Document | ShadowRoot).activeElement;
     if (isPressed && (isTaken || root.matches(":focus")) && !isTextSelected()) goHome();

@@ -87,6 +87,22 @@ def test_keys_work_after_a_shift_click_in_an_inactive_cell(notebook: OpenNoteboo
     press_in(book, "the steps")
 
 
+def test_a_click_on_the_prompt_gives_keys_to_the_notebook(notebook: OpenNotebook) -> None:
+    book = notebook([f"import tfvis_nb as tv\ntv.show_timeline({str(DATA / STEPS)!r})", "2"])
+    book.run_all()
+    book.page.emulate_media(reduced_motion="reduce")
+    timeline = book.timeline(0).wait()
+    for prompt in (".jp-InputArea-prompt", ".jp-OutputPrompt"):
+        timeline.lanes.click(position={"x": 60, "y": 12})
+        assert zooms(timeline)
+        book.cell(0).locator(prompt).first.click(force=True, position={"x": 20, "y": 6})
+        before = book.page.evaluate(SOURCES)
+        book.page.keyboard.press("a")
+        book.page.wait_for_function(f"(before) => ({SOURCES})() !== before", arg=before)
+        book.page.keyboard.press("z")
+        book.page.wait_for_function(f"(before) => ({SOURCES})() === before", arg=before)
+
+
 def test_keys_stay_in_every_widget(notebook: OpenNotebook, tmp_path: Path) -> None:
     session, dataset = tmp_path / "run.tfvis", fleet_dataset(tmp_path).path
     write_session(session)
