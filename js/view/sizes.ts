@@ -23,13 +23,18 @@ const SIDE_PART = 0.27;
  * would be left. The style sheet has it too.
  */
 const NARROW_PX = 840;
-/** Details of a selection make a widget with lower lanes so high (CSS px); longer details scroll. */
+/** The most that details beside the lanes make a widget high (CSS px); longer details scroll. */
 const MOST_DETAILS_PX = 480;
 
 /** The height (CSS px) at which all lanes that are shown are in sight; `root` holds the timeline. */
-export function neededHeight(root: ParentNode, { arrangement, host }: Store): number {
+function neededHeight(root: ParentNode, { arrangement, host }: Store): number {
+  return Math.max(heightAround(root) + arrangement.height, leastHeight(host));
+}
+
+/** The height above and below the lanes. */
+function heightAround(root: ParentNode): number {
   const bars = [...root.querySelectorAll<HTMLElement>(BARS)].reduce((sum, bar) => sum + bar.offsetHeight, 0);
-  return Math.max(AXES_PX + bars + arrangement.height + 12, leastHeight(host));
+  return AXES_PX + bars + 12;
 }
 
 function leastHeight({ pair }: Host): number {
@@ -94,7 +99,7 @@ export function fitHeight(root: HTMLElement, store: Store): void {
     scrollBack?.();
   };
   root.dataset.grows = "";
-  useRoom(store, most - (neededHeight(root, store) - store.arrangement.height));
+  useRoom(store, most - heightAround(root));
   fit();
   onNeeds(root, store, fit, signal);
   host.watch("height", fit, signal);
@@ -144,7 +149,7 @@ function roomBelow(root: HTMLElement, height: number): number {
 /** What details, a graph and code add to the height of a timeline (CSS px). */
 class OpenedHeight {
   now = 0;
-  /** Shorter details do not shrink the widget: the cells below would jump. */
+  /** Shorter details of the next selection do not shrink the widget: the cells below would jump. */
   #details = 0;
   #isNarrow = false;
 
@@ -158,16 +163,23 @@ class OpenedHeight {
     const { root, store } = this;
     const details = root.querySelector<HTMLElement>(".details");
     const isNarrow = root.clientWidth < NARROW_PX;
-    if (!details || isNarrow !== this.#isNarrow) this.#details = 0;
+    const pane = paneHeight(root);
+    // The tabs below a timeline would be pushed away, with the button or the row that has been clicked.
+    const isBeside = details && !isNarrow && store.selection !== null && !hasTabs(store.host);
+    if (!details || isNarrow !== this.#isNarrow || !(isNarrow || isBeside)) this.#details = 0;
     this.#isNarrow = isNarrow;
     if (details && isNarrow) this.#details = Math.max(this.#details, details.offsetHeight);
-    // The tabs below a timeline would be pushed away, with the button or the row that has been clicked.
-    else if (details && store.selection !== null && !hasTabs(store.host)) {
-      const bars = root.clientHeight - details.offsetHeight;
-      const needed = Math.min(details.scrollHeight, MOST_DETAILS_PX) + bars - lanes;
-      this.#details = Math.max(this.#details, needed);
+    else if (isBeside) {
+      const { top, height } = details.getBoundingClientRect();
+      const padding = Number.parseFloat(getComputedStyle(details).paddingBottom);
+      const last = details.lastElementChild!.getBoundingClientRect();
+      // Not their scroll height: beside an open pane that is more.
+      const content = last.bottom - top + details.scrollTop + padding;
+      const bars = root.clientHeight - height;
+      this.#details = Math.max(this.#details, Math.min(content, MOST_DETAILS_PX) + bars - lanes);
     }
-    this.now = this.#details + paneHeight(root);
+    // Panes open under the lanes, beside these details.
+    this.now = isNarrow ? this.#details + pane : Math.max(this.#details, pane);
     return this.now;
   }
 }
@@ -259,15 +271,16 @@ export function bindSizes(root: HTMLElement, main: HTMLElement, find: FindPart, 
 export function shrinkToLanes(pane: HTMLElement, splitter: HTMLElement, store: Store, most: number): void {
   const moved = new AbortController();
   let part = 0;
+  const root = pane.shadowRoot ?? pane;
+  useRoom(store, most * innerHeight - heightAround(root));
   const shrink = () => {
     if (keepsRoom(store, part)) return;
-    const root = pane.shadowRoot ?? pane;
     part = Math.min(most, neededHeight(root, store) / innerHeight);
     pane.style.height = `calc(${100 * part}vh + ${paneHeight(root)}px)`;
   };
   shrink();
   const signal = AbortSignal.any([store.signal, moved.signal]);
-  onNeeds(pane.shadowRoot ?? pane, store, shrink, signal);
+  onNeeds(root, store, shrink, signal);
   for (const kind of ["pointerdown", "keydown"])
     splitter.addEventListener(kind, () => moved.abort(), { signal: moved.signal });
 }

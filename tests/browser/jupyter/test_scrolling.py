@@ -16,7 +16,9 @@ TO_ITS_END = "element => { element.scrollTop = element.scrollHeight; return elem
 SELECT = "(host, selection) => host.tfvis.store.select(selection)"
 EVENTS = {"events": list(range(30))}
 MANY_LANES = str(DATA / "gpu_tf218_function.xplane.pb.xz")
+SMALL = str(DATA / "local_mlp_step1.pb")
 DISTRIBUTED = str(DATA / "gpu_tf221_dist.pb.xz")
+LENGTH = "element => element.offsetHeight"
 RANGE = {"start": 0, "end": 1e9, "lanes": None, "step": None}
 TOP = "element => element.getBoundingClientRect().top"
 # As JupyterLab's setting of that name does; other front ends have no room below the last cell.
@@ -159,6 +161,28 @@ def test_why_shows_the_first_finding(notebook: OpenNotebook) -> None:
         assert why.evaluate(TOP) == before
         book.page.keyboard.press("Escape")
     book.page.set_viewport_size(WINDOW)
+
+
+def test_a_widget_is_as_high_as_before_once_nothing_is_selected(notebook: OpenNotebook) -> None:
+    book = notebook(["import tfvis_nb as tv", f"tv.show_timeline({SMALL!r})"])
+    book.run_all()
+    timeline = book.timeline(1).wait()
+    timeline.lanes.scroll_into_view_if_needed()
+    timeline.host.evaluate(SELECT, None)
+    root = timeline.root
+    expect(timeline.details).to_be_visible()
+    before = root.evaluate(LENGTH)
+    timeline.host.evaluate(SELECT, {"events": [0]})
+    book.page.wait_for_function(
+        f"([root, low]) => ({LENGTH})(root) > low", arg=[root.element_handle(), before]
+    )
+    timeline.clear()
+    expect(root).to_have_css("height", f"{before}px")
+    # The table of a range opens beside details that fit next to both.
+    timeline.host.evaluate(SELECT, RANGE)
+    pane = root.get_by_role("region", name="Selected range")
+    expect(pane).to_be_visible()
+    expect(root).to_have_css("height", f"{before + pane.evaluate(LENGTH)}px")
 
 
 def test_details_that_need_height_move_no_lane(notebook: OpenNotebook) -> None:
