@@ -1,20 +1,21 @@
 /** Shortens graph names for bars: scopes in the middle go first, the last part stays. */
 
 const ELLIPSIS = "…";
+/** Different names cut to fewer characters often read the same, such as functions of one module. */
+const LEAST_CUT = 8;
 
 /**
  * `name` in at most `columns` characters: the last scope segment, then the
  * first, then as many more from the end and from the beginning as fit
  * ("gradients/…/MatMul_1_grad/MatMul_1"). A last segment that is too long
- * loses its middle; less than 3 columns hold nothing.
+ * loses its middle, or has no room at all.
  */
 export function shorten(name: string, columns: number): string {
   if (name.length <= columns) return name;
-  if (columns < 3) return "";
   let tail = name.lastIndexOf("/") + 1;
   const last = name.length - tail;
-  if (last === 0) return cutMiddle(name, columns);
-  if (last > columns) return cutMiddle(name.slice(tail), columns);
+  if (last === 0 || last > columns)
+    return columns < LEAST_CUT ? "" : cutMiddle(last ? name.slice(tail) : name, columns);
   if (last + 2 > columns) return name.slice(tail);
   let head = name.indexOf("/") + 1;
   // The text is name[0..head) … /name[tail..): "/" stands before the tail.

@@ -97,7 +97,7 @@ export class Names {
   #fit(context: CanvasRenderingContext2D, name: string, room: number): string {
     const glyph = this.#width(context, "dbpqaouk") / 8;
     if (name.length * glyph <= room * 2 && this.#width(context, name) <= room) return name;
-    for (let columns = Math.floor((room / glyph) * 1.15); columns >= 3; columns--) {
+    for (let columns = Math.floor((room / glyph) * 1.15); columns > 0; columns--) {
       const text = shorten(name, columns);
       if (this.#width(context, text) <= room) return text;
     }
