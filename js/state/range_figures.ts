@@ -21,7 +21,7 @@ export function rangeFigures(store: Store, range: RangeSelection): RangeFigures 
       const found = remote ? await remote.statistics(range, by) : rangeStatistics(run, range, by);
       if (!found) return null;
       // The order of the table of the whole trace.
-      const rows = [...found.rows].sort((a, b) => b.self - a.self || b.total - a.total);
+      const rows = [...found.rows].sort((a, b) => (b.self ?? -1) - (a.self ?? -1) || b.total - a.total);
       return rows.map(({ label, category, longest, count, total, self, mean, p50, p99 }) => ({
         cells: {
           [by]: label,

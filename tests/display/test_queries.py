@@ -267,6 +267,31 @@ def test_rows_of_the_whole_range_match_op_statistics(name: str, by: Any) -> None
         assert rows[column].tolist() == table[f"{column}_ns"][rows.index].tolist(), column
 
 
+def test_self_times_match_op_statistics() -> None:
+    columns = {
+        "start_ns": [0, 10, 20, 30, 0, 5],
+        "duration_ns": [90, 60, 40, 20, 90, 5],
+        "op": ["run", "MatMul", "ParallelFor", "leaf", "StatefulPartitionedCall", "Relu"],
+        "kind": ["host", "op", "host", "host", "op", "op"],
+        "lane": ["python"] * 4 + ["ops"] * 2,
+        "device": ["/device:CPU:0"] * 6,
+    }
+    trace = Trace(tv_events.order(tv_events.build(columns))[0])
+    rows = range_statistics(layout_of(trace), 0, 90, None, None, "op")["rows"]
+    # The time of a loop over threads is its op's, and that of a function beside its ops is unknown.
+    own = {row["label"]: row["self"] for row in rows}
+    assert own == {
+        "run": 30,
+        "MatMul": 40,
+        "ParallelFor": 0,
+        "leaf": 20,
+        "StatefulPartitionedCall": None,
+        "Relu": 5,
+    }
+    table = op_statistics(trace)
+    assert pd.Series(own, dtype="Int64").equals(table.set_index("op")["self_ns"][list(own)])
+
+
 def test_ranges_are_summed_up_by_lane() -> None:
     trace = nested()
     rows = range_statistics(layout_of(trace), 0, 100, None, None, "lane")["rows"]

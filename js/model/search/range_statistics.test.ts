@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { kindIn } from "../lanes/event_text";
-import { CATEGORIES, makeDrawn, randomNumbers } from "../wire/testing/synthetic";
+import { CATEGORIES, makeDrawn, makeLane, randomNumbers } from "../wire/testing/synthetic";
 import { eventsIn, type RangeSelection, rangeStatistics } from "./range_statistics";
 
 const random = randomNumbers(11);
@@ -88,5 +88,47 @@ describe("a selection of nothing", () => {
       const empty = { rows: [], count: 0, busy: 0, total: 0 };
       expect(rangeStatistics(drawn, { ...everything, ...nothing }, "op")).toEqual(empty);
     }
+  });
+});
+
+describe("the self time", () => {
+  const host = CATEGORIES.findIndex((each) => kindIn(each) === "host");
+  const op = CATEGORIES.findIndex((each) => kindIn(each) === "op");
+  const rows = (events: Parameters<typeof makeDrawn>[0], lanes: Parameters<typeof makeDrawn>[1]) =>
+    Object.fromEntries(
+      rangeStatistics(makeDrawn(events, lanes), { ...everything, end: 100 }, "op").rows.map((row) => [
+        row.label,
+        row.self,
+      ]),
+    );
+
+  it("of a call that runs an op is the op's", () => {
+    const events = [
+      { start: 0, duration: 90, op: "run", category: host },
+      { start: 10, duration: 60, op: "MatMul", category: op },
+      { start: 20, duration: 40, op: "ParallelFor", category: host },
+      { start: 30, duration: 20, op: "EagerKernelExecute", category: host },
+      { start: 35, duration: 5, op: "leaf", category: host },
+      { start: 80, duration: 5, op: "ParallelFor2", category: host },
+    ];
+    expect(rows(events, [makeLane("python")])).toEqual({
+      run: 25,
+      MatMul: 55,
+      ParallelFor: 0,
+      EagerKernelExecute: 0,
+      leaf: 5,
+      ParallelFor2: 5,
+    });
+  });
+
+  it("of a function is unknown beside its ops", () => {
+    const events = [
+      { start: 0, duration: 90, op: "StatefulPartitionedCall", category: op },
+      { start: 10, duration: 60, op: "MatMul", category: op },
+    ];
+    expect(rows(events, [makeLane("ops")])).toEqual({
+      StatefulPartitionedCall: null,
+      MatMul: 60,
+    });
   });
 });

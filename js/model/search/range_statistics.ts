@@ -1,6 +1,6 @@
 /** Figures of the events in a selected range of time. Times in ns. */
 
-import { kindIn } from "../lanes/event_text";
+import { kindIn, kindOf, opOf } from "../lanes/event_text";
 import { laneLabel } from "../lanes/labels";
 import { overlaps } from "../lanes/shown_with";
 import { firstAbove } from "../lod/bisect";
@@ -27,8 +27,8 @@ export interface StatisticsRow {
   busy: number;
   /** Summed durations, including what lies outside of the range. */
   total: number;
-  /** Time in the range, without that of the events nested in these. */
-  self: number;
+  /** Their self time in the range; null if unknown. See `self_times` in analysis/events/nesting.py. */
+  self: number | null;
   mean: number;
   min: number;
   p50: number;
@@ -130,7 +130,7 @@ export function rangeStatistics(
     const row = rows[index];
     row.count++;
     row.total += length;
-    row.self += own[i];
+    if (!Number.isNaN(own[i])) row.self = (row.self ?? 0) + own[i];
     lengthsOf[index].push(length);
     const until = reachedOf[index];
     const at = stepOf[drawn.lane[id]];
@@ -168,10 +168,19 @@ function longestFirst({ start, duration }: Drawn, ids: Uint32Array): void {
 /** Executor ops and streams run side by side: see `nests` in analysis/events/nesting.py. */
 const SIDE_BY_SIDE = /^((ops|collective|recv|sync)$|stream:|mem(cpy|set)\b)/;
 
-/** For each of some events its time in a range, without that of the events nested in it on its lane. */
-function selfTimes({ start, duration, lane, lanes }: Drawn, ids: Uint32Array, from: number, to: number) {
+const PART_OF_OP =
+  /^(Eager(KernelExecute|CopyToDevice)|KernelAndDevice(Func|Op)::Run|ValidateInputTypeAndPlacement|ParallelFor\w*|convert_to_tensor|TFE_DeleteTensorHandle)$/;
+const CALLS = /^((Stateful)?PartitionedCall|RemoteCall|(Stateless)?(If|While|Case)|SymbolicGradient)$/;
+
+/** The self time of each event in a range, without that of the events nested in it on its lane; NaN if unknown. */
+function selfTimes(drawn: Drawn, ids: Uint32Array, from: number, to: number) {
+  const { start, duration, lane, lanes } = drawn;
   const own = new Float64Array(ids.length);
   const covered = new Float64Array(ids.length);
+  /** The index of the event around each one, or -1. */
+  const around = new Int32Array(ids.length).fill(-1);
+  const is = (index: number, kind: string, pattern?: RegExp) =>
+    kindOf(drawn, ids[index]) === kind && (!pattern || pattern.test(opOf(drawn, ids[index])));
   const nests = lanes.map((each) => each.kind === "host" || !SIDE_BY_SIDE.test(each.lane));
   /** For each lane the indexes of the events that enclose the next one, the innermost last. */
   const open: number[][] = lanes.map(() => []);
@@ -180,16 +189,29 @@ function selfTimes({ start, duration, lane, lanes }: Drawn, ids: Uint32Array, fr
     const left = Math.max(start[ids[i]], from);
     const right = Math.min(end(i), to);
     own[i] += Math.max(right - left, 0);
-    if (!nests[lane[ids[i]]]) continue;
+    if (!nests[lane[ids[i]]]) {
+      if (is(i, "op", CALLS)) own[i] = Number.NaN;
+      continue;
+    }
     const stack = open[lane[ids[i]]];
     while (stack.length && end(stack[stack.length - 1]) < end(i)) stack.pop();
     const outer = stack[stack.length - 1];
     if (outer !== undefined) {
       own[outer] -= Math.max(right - Math.max(left, covered[outer]), 0);
       covered[outer] = Math.max(covered[outer], right);
+      around[i] = outer;
     }
     covered[i] = left;
     stack.push(i);
+  }
+  const wraps = (index: number) => is(index, "host", PART_OF_OP);
+  for (let i = 0; i < ids.length; i++) {
+    let at = around[i];
+    if (at < 0 || !wraps(i)) continue;
+    while (at >= 0 && wraps(at)) at = around[at];
+    if (at < 0 || !is(at, "op")) continue;
+    own[at] += own[i];
+    own[i] = 0;
   }
   return own;
 }
@@ -207,7 +229,7 @@ export function binOf({ min, max }: StatisticsRow, length: number): number {
 }
 
 function newRow(label: string, longest: number, category: number, length: number): StatisticsRow {
-  const sums = { count: 0, busy: 0, total: 0, self: 0, mean: 0, p50: 0, p99: 0 };
+  const sums = { count: 0, busy: 0, total: 0, self: null, mean: 0, p50: 0, p99: 0 };
   return { ...sums, label, category, longest, min: length, max: length, bins: new Array(BINS).fill(0) };
 }
 

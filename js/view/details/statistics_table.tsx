@@ -23,7 +23,7 @@ type StatisticsColumn = "label" | "count" | "busy" | "total" | "self" | "mean" |
 export const NOTHING = "Nothing ran here.";
 const HINTS: Partial<Record<StatisticsColumn, string>> = {
   busy: "Time in which at least one of these events ran: an op and its kernels count once.",
-  self: "Without nested calls, in the range",
+  self: "Without nested events, in the range",
 };
 const SHORT: StatisticsColumn[] = ["label", "count", "busy"];
 const FULL: StatisticsColumn[] = ["label", "count", "total", "self", "mean", "p50", "p99", "max"];
@@ -63,7 +63,7 @@ export function StatisticsTable({ store, actions, rows, most, by = "op", isFull 
   const alike = repeated(rows.map(({ label }) => label));
   const scopes = scopesToTell(sorted.map(({ label }) => label));
   const figure = (row: StatisticsRow, column: StatisticsColumn) =>
-    column === "count" ? formatCount(row.count) : formatDuration(row[column as "busy"]);
+    column === "count" ? formatCount(row.count) : formatDuration(row[column as "self"] ?? Number.NaN);
   const kind = ({ category }: StatisticsRow) => kindIn(store.drawn.categories[category]);
   const marked = isFull && store.selected !== null ? store.selected : null;
   return (

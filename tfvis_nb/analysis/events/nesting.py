@@ -21,7 +21,7 @@ _CALLED = r"(?:Stateful)?PartitionedCall$|RemoteCall$|(?:Stateless)?(?:If|While|
 CALLS = re.compile(_CALLED)
 """Op types that run from the call of their body to its return; its ops have their own rows."""
 
-_PART_OF_OP = re.compile(
+PART_OF_OP = re.compile(
     r"(?:Eager(?:KernelExecute|CopyToDevice)|KernelAndDevice(?:Func|Op)::Run|ValidateInputTypeAndPlacement"
     r"|ParallelFor\w*|convert_to_tensor|TFE_DeleteTensorHandle)$"
 )
@@ -87,23 +87,23 @@ def self_times(events: pd.DataFrame, among: np.ndarray | None = None) -> tuple[n
     duration = _column(events, "duration_ns")
     own = duration.copy()
     parent = parents(events, among)
+    is_op = is_kind(events, "op")
     inner = np.flatnonzero(parent >= 0)
     if len(inner):
         start = _column(events, "start_ns")[inner]
         own -= busy(parent[inner], start, start + duration[inner], len(events))
-        _give_to_ops(events, parent, own)
-    return own, ~(is_kind(events, "op") & ~nests(events) & beginning(events["op"], CALLS))
+        give_to_ops(parent, own, is_kind(events, "host") & beginning(events["op"], PART_OF_OP), is_op)
+    return own, ~(is_op & ~nests(events) & beginning(events["op"], CALLS))
 
 
-def _give_to_ops(events: pd.DataFrame, parent: np.ndarray, own: np.ndarray) -> None:
-    """Add the self times of calls that run an op to the op."""
-    wraps = is_kind(events, "host") & beginning(events["op"], _PART_OF_OP)
+def give_to_ops(parent: np.ndarray, own: np.ndarray, wraps: np.ndarray, is_op: np.ndarray) -> None:
+    """Add the self times of calls that run an op, which `wraps` marks, to the op."""
     rows = np.flatnonzero(wraps & (parent >= 0))
     op = parent[rows]
     # Parents are earlier or longer rows, so each round removes one wrapper until none is left.
     while (within := (op >= 0) & wraps[op]).any():
         op[within] = parent[op[within]]
-    given = (op >= 0) & is_kind(events, "op")[op]
+    given = (op >= 0) & is_op[op]
     np.add.at(own, op[given], own[rows[given]])
     own[rows[given]] = 0
 

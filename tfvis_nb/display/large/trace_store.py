@@ -27,7 +27,7 @@ from tfvis_nb.display.large.level_of_detail import (
 )
 from tfvis_nb.display.store.answers import Answer
 from tfvis_nb.display.store.search import Codes, Found
-from tfvis_nb.display.store.totals import Spans, lane_labels
+from tfvis_nb.display.store.totals import Spans, lane_labels, wraps_and_calls
 from tfvis_nb.display.wire.bars import Bars, PartOfTrace
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
@@ -250,6 +250,7 @@ class TraceStore:
             category=layout.category[chosen],
             lane=lane,
             nests=nesting_lanes(layout.lanes.table)[lane],
+            **wraps_and_calls(layout.ops, layout.op[chosen]),
         )
         return spans, labels
 

@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from tfvis_nb.analysis.events.bar_categories import KIND_OF
 from tfvis_nb.analysis.events.lanes import busy
-from tfvis_nb.analysis.events.nesting import enclosing
+from tfvis_nb.analysis.events.nesting import CALLS, PART_OF_OP, enclosing, give_to_ops
 from tfvis_nb.core.labels import lane_label
+from tfvis_nb.kinds import KINDS
 
 MOST_ROWS = 200
 BINS = 24
@@ -29,6 +30,15 @@ class Spans:
     category: np.ndarray
     lane: np.ndarray
     nests: np.ndarray  # Whether events of its lane nest in each other
+    wraps: np.ndarray  # Whether it is of an op type like a call that runs an op, whose time is the op's
+    calls: np.ndarray  # Whether it is of an op type that lasts until the return of its body
+
+
+def wraps_and_calls(ops: Sequence[str], op: np.ndarray) -> dict[str, np.ndarray]:
+    """Return two masks of `Spans` for events with these numbers in `ops`."""
+    texts = pd.Series(ops, dtype="str")
+    of_type = {"wraps": texts.str.match(PART_OF_OP), "calls": texts.str.match(CALLS)}
+    return {name: mask.to_numpy("?")[op] for name, mask in of_type.items()}
 
 
 def lane_labels(lanes: pd.DataFrame) -> list[str]:
@@ -40,8 +50,8 @@ def totals_in(spans: Spans, labels: Sequence[str] | pa.Array, start: float, end:
     """Sum up events in a range.
 
     Returns ``count``, ``total``, ``busy`` (the union), ``distinct``, and ``rows``: the `MOST_ROWS` with the
-    largest ``busy``, each with its label, count, busy (the union in the range), total, self (the time in the
-    range without nested events), mean, min, p50, p99, max, ``bins`` (the number of events in each bar of a
+    largest ``busy``, each with its label, count, busy (the union in the range), total, self (in the range;
+    None if unknown), mean, min, p50, p99, max, ``bins`` (the number of events in each bar of a
     histogram of durations), and the id and category of the longest event. Events of different kinds, such as
     a host op and its kernels, are never added up.
     """
@@ -59,8 +69,11 @@ def totals_in(spans: Spans, labels: Sequence[str] | pa.Array, start: float, end:
 
 
 def _self_times(spans: Spans, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return the time of each event in the range, without that of the events nested in it."""
+    """Return the self time of each event in the range, as `nesting.self_times`; NaN if unknown."""
     own: np.ndarray = np.maximum(right - left, 0).astype("f8")
+    kind = KIND_OF[spans.category]
+    is_op = kind == KINDS.index("op")
+    own[is_op & ~spans.nests & spans.calls] = np.nan
     rows = np.flatnonzero(spans.nests)
     if not len(rows):
         return own
@@ -73,6 +86,9 @@ def _self_times(spans: Spans, left: np.ndarray, right: np.ndarray) -> np.ndarray
     by_start = np.argsort(inner, kind="stable")
     inner, outer = inner[by_start], outer[by_start]
     own -= busy(outer, left[inner], np.maximum(right, left)[inner], len(own))
+    parents = np.full(len(own), -1)
+    parents[inner] = outer
+    give_to_ops(parents, own, (kind == KINDS.index("host")) & spans.wraps, is_op)
     return own
 
 
@@ -104,7 +120,9 @@ def _rows(
     as_long = np.flatnonzero(duration == np.repeat(most, count))
     longest_at = as_long[np.searchsorted(as_long, first)]
     longest, category = spans.event[order][longest_at], spans.category[order][longest_at]
-    own = np.add.reduceat(_self_times(spans, *inside)[order], first)
+    self_times = _self_times(spans, *inside)[order]
+    own = np.add.reduceat(np.nan_to_num(self_times), first)
+    is_known = np.logical_or.reduceat(~np.isnan(self_times), first)
     by_length = duration[np.lexsort((duration, np.repeat(np.arange(len(count)), count)))]
     # Nearest ranks, as in `op_statistics`.
     p50, p99 = (by_length[first - (-count * percent // 100) - 1] for percent in (50, 99))
@@ -120,7 +138,7 @@ def _rows(
             "count": int(count[row]),
             "busy": float(covered[row]),
             "total": int(total[row]),
-            "self": float(own[row]),
+            "self": float(own[row]) if is_known[row] else None,
             "mean": float(total[row] / count[row]),
             "min": int(least[row]),
             "p50": int(p50[row]),

@@ -6,7 +6,7 @@ import numpy as np
 
 from tfvis_nb.analysis.events.nesting import nesting_lanes
 from tfvis_nb.core.intervals import is_inside
-from tfvis_nb.display.store.totals import Spans, lane_labels
+from tfvis_nb.display.store.totals import Spans, lane_labels, wraps_and_calls
 from tfvis_nb.fleet.timeline.part import DatasetPart
 from tfvis_nb.fleet.timeline.places import DatasetLayout
 from tfvis_nb.fleet.timeline.row_groups import Columns, Shared
@@ -80,5 +80,6 @@ def spans_in_range(
         category=columns["category"][order],
         lane=columns["lane"][order],
         nests=nesting_lanes(lanes_of)[columns["lane"]][order],
+        **wraps_and_calls(shared.ops.all(), columns["op"][order].astype("i8")),
     )
     return spans, labels
