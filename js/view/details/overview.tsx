@@ -53,7 +53,7 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
           !store.aligned &&
             isSummed &&
             store.stepNumber !== NO_STEP && [
-              "Any activity",
+              "Any lane busy",
               <Busy answer={answer} length={length} of=" of the time shown" />,
             ],
         ]}

@@ -126,7 +126,7 @@ export function RangeDetails({ store, actions, range }: { store: Store; actions:
           where !== "" && ["On", isolated(where)],
           ["Events", answer ? formatCount(answer.count) : UNKNOWN],
           [
-            "Any activity",
+            "Any lane busy",
             <Busy answer={answer} length={length} of=" of the range" />,
             `Time in which at least one of these events ran: an op and its kernels count once. All durations add up to ${answer ? formatDuration(answer.total) : UNKNOWN}.`,
           ],

@@ -102,11 +102,11 @@ export function StatusLine({ store, isMac, stores = [store] }: StatusLineProps) 
           {store.failure}
         </span>
       ) : hint ? (
-        <span class="failed" role="status" title={hint}>
+        <span class="failed" role="status">
           {hint}
         </span>
       ) : HAS_KERNEL && store.host.trouble ? (
-        <span class="failed" role="alert" title={store.host.trouble}>
+        <span class="failed" role="alert">
           {store.host.trouble}
         </span>
       ) : store.notice ? (

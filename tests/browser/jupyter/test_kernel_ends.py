@@ -26,7 +26,12 @@ def test_a_timeline_says_that_its_kernel_has_ended(notebook: OpenNotebook, lab: 
     book.run_all()
     timeline = book.timeline(0)
     book.page.evaluate(f"() => {ENDS[end]}")
-    expect(timeline.root.get_by_role("alert")).to_have_text(re.compile("The kernel has ended"))
+    alert = timeline.root.get_by_role("alert")
+    expect(alert).to_have_text(re.compile("The kernel has ended"))
+    # The output beside an open file browser.
+    timeline.host.evaluate("host => (host.style.width = '848px')")
+    assert alert.evaluate("each => each.scrollWidth <= each.clientWidth")
+    timeline.host.evaluate("host => (host.style.width = '')")
     if end == "death":
         book.page.locator(".jp-Dialog").get_by_role("button", name="Ok").click()
     # What needs no kernel goes on, and what needs one does not wait.

@@ -69,7 +69,7 @@ _COSTS = [
     TableColumn(
         "saved_share", "% of step time", "share", "Saved / recorded time, from 0 to 1: the gain of findings."
     ),
-    TableColumn("along", "Removed with it", "text", "What else the row removes: nested work, and waits."),
+    TableColumn("along", "Also removed", "text", "Work nested in the removed events, and waits for them."),
 ]
 
 
