@@ -43,8 +43,8 @@ PAGE = """
               - row "Op Count Busy":
                 - columnheader "Busy":
                   - button "Busy"
-          - region "Idle time by cause":
-            - table "Idle time by cause"
+          - region "Idle time by cause, CPU:0":
+            - table "Idle time by cause, CPU:0"
     - group "Legend":
       - button "host compute"
 """

@@ -71,9 +71,10 @@ export class Waiting {
     return (at) => isOf[this.#deviceOf[at]];
   }
 
-  /** How many of the devices whose idle time is known are those of `lanes`. */
-  deviceCount(lanes: readonly Lane[]): number {
-    return this.#areOf(lanes).filter(Boolean).length;
+  /** The devices of `lanes` whose idle time is known. */
+  devicesOf(lanes: readonly Lane[]): [task: string, device: string][] {
+    const areOf = this.#areOf(lanes);
+    return this.#devices.filter((_, at) => areOf[at]);
   }
 
   #areOf(lanes: readonly Lane[]): boolean[] {

@@ -4,7 +4,9 @@
  */
 
 import type { Actions } from "../../input/actions";
+import { isolated } from "../../model/format/bidi";
 import { formatDuration, formatPercent } from "../../model/format/units";
+import { locationLabel } from "../../model/lanes/labels";
 import { type Pieces, type Sum, sums } from "../../model/wire/waiting";
 import { isCritical } from "../../state/critical_path";
 import type { Store } from "../../state/store";
@@ -45,7 +47,7 @@ export function WaitingSummary({ store, actions, start, end, lanes, isOne = fals
   const { path, idle } = waiting;
   const chosen = store.drawn.lanes.filter((lane) => lanes === null || lanes.includes(lane.id));
   const idled = idle ? sums(idle, start, end, waiting.isOf(chosen)) : [];
-  const devices = waiting.deviceCount(chosen);
+  const devices = waiting.devicesOf(chosen);
   const cause = idle && idled.length > 0 ? idle.event[idled[0].pieces[0]] : -1;
   return (
     <>
@@ -62,7 +64,7 @@ export function WaitingSummary({ store, actions, start, end, lanes, isOne = fals
       )}
       {idle && idled.length > 0 && (
         <Causes
-          title={`Idle time by cause${devices > 1 ? `, sum of ${devices} devices` : ""}`}
+          title={`Idle time by cause, ${devices.length > 1 ? `sum of ${devices.length} devices` : isolated(locationLabel(...devices[0]))}`}
           pieces={idle}
           rows={idled}
           choose={({ pieces }) => {
