@@ -127,7 +127,7 @@ def test_an_idle_stretch_says_its_cause(exported: OpenExported, tmp_path: Path) 
     timeline.page.mouse.click(*between)
     expect(timeline.title).to_have_text("200 µs selected")
     # It is the device's, while another lane may be busy.
-    assert rows_of(timeline, "Idle time by cause, GPU:0") == [
+    assert rows_of(timeline, "Idle time by cause, worker 0 · GPU:0") == [
         ["waiting for kernel launches", "200 µs", "100 %"]
     ]
     timeline.details.get_by_role("button", name="b MatMul").click()
