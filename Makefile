@@ -42,7 +42,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start many processes that import the package: it is compiled once, wherever the shell says otherwise.
 export PYTHONDONTWRITEBYTECODE :=
 
-TOOLS := quick ruff mypy imports tsc biome docs-current english vitest
+TOOLS := quick ruff mypy imports tsc biome docs-current english row-numbers vitest
 
 .PHONY: demo check measure test test-all versions pytest chromium beside bench lint docs release dev clean $(TOOLS)
 .DELETE_ON_ERROR:
@@ -104,7 +104,7 @@ bench: $(INSTALLED) $(VIEW)
 	$(PY) -m benchmarks.page
 	$(PY) -m benchmarks.size
 
-lint: ruff mypy imports tsc biome docs-current english
+lint: ruff mypy imports tsc biome docs-current english row-numbers
 
 $(TOOLS): $(INSTALLED) $(VIEW)
 
@@ -129,6 +129,9 @@ docs-current:
 
 english:
 	$(PY) -m tests.plain_english
+
+row-numbers:
+	$(PY) -m tests.row_numbers
 
 # From the root, so that pages link to each other as in a checkout. Notebooks run the first time and after a change.
 docs: export TF_CPP_MIN_LOG_LEVEL := 3

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.core.devices import task_of
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.tensor_senders import NumberedEvents
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
@@ -111,7 +112,7 @@ def _instances(trace: Trace, rows: np.ndarray, tasks: list[str]) -> dict[str, np
     uneven = counts.groupby(["step", "name"]).nunique()
     table = table.join(uneven.rename("uneven"), on=["step", "name"])
     table = table[table["uneven"] == 1]
-    group = table.groupby(["step", "name", "turn"]).ngroup().to_numpy()
+    group, _ = number_rows(table["step"], table["name"], table["turn"])
     return {"group": group, "task": table["task"].to_numpy(), "row": table["row"].to_numpy()}
 
 

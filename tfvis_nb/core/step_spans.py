@@ -11,6 +11,7 @@ import pandas as pd
 
 from tfvis_nb.core.categories import beginning, containing, is_kind
 from tfvis_nb.core.devices import ACCELERATOR
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.events import NO_STEP, TEXT
 from tfvis_nb.kinds import DEVICE
 from tfvis_nb.texts import Text
@@ -83,10 +84,8 @@ def _on_pools(events: pd.DataFrame, codes: np.ndarray) -> np.ndarray:
     executes = is_host & beginning(events["op"], _EXECUTOR)
     if not executes.any():
         return pooled
-    names = ("task", "device", "lane")
-    columns = [codes, *(events[name].cat.codes.to_numpy(np.int64) for name in names)]
-    thread = pd.MultiIndex.from_arrays([*columns, events["thread"].fillna(-1)]).factorize()[0]
-    group = codes * (len(events["task"].cat.categories) + 1) + columns[1]
+    thread, _ = number_rows(codes, *(events[name] for name in ("task", "device", "lane", "thread")))
+    group = codes * (len(events["task"].cat.categories) + 1) + events["task"].cat.codes.to_numpy(np.int64)
     begin, long = (events[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns"))
     order = np.lexsort((-long, begin, group))
     first = order[np.unique(group[order], return_index=True)[1]]

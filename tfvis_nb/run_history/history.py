@@ -17,6 +17,7 @@ from tfvis_nb.core.format import UNKNOWN, format_bytes, format_duration, format_
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.metadata import RUNS, table_of
 from tfvis_nb.core.options import only_known_options
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.charts import CannotSayError
 from tfvis_nb.run_history.cell import notebook_of
@@ -226,7 +227,7 @@ class History:
         if why_not(table):
             return table
         changes = [self._change(number) for number in range(len(self))]
-        cells, _ = pd.factorize(pd.MultiIndex.from_frame(table[["notebook", "cell"]]))
+        cells, _ = number_rows(table["notebook"], table["cell"])
         several = len({run.notebook for run in self._runs}) > 1
         shown = pd.DataFrame(
             {

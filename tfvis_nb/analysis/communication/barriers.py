@@ -13,6 +13,7 @@ from tfvis_nb.analysis.dataflow.edges import edges as edges_of
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.clock_bounds import UNKNOWN
 from tfvis_nb.core.devices import task_of
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
 
 BARRIERS = ("collective", "exchange", "inputs", "end")
@@ -65,7 +66,7 @@ def met(trace: Trace) -> pd.DataFrame:
     table["first_ns"] = table.groupby(order, sort=False)["arrived_ns"].transform("min")
     table["kind"] = pd.Categorical(table["kind"], categories=list(BARRIERS))
     table = table.sort_values(["step", "first_ns", *order, "arrived_ns", "event"], kind="stable")
-    table["barrier"] = table.groupby(order, sort=False, observed=True).ngroup()
+    table["barrier"], _ = number_rows(*(table[column] for column in order))
     table["task"] = table["task"].astype(names)
     for column in ("name", "op"):
         table[column] = table[column].astype(event_table.TEXT)

@@ -7,6 +7,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.communication.negotiations import announcements
 from tfvis_nb.analysis.events.lanes import busy
 from tfvis_nb.clocks.constraints import process_groups, recorded_collectives
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
 
 _RULE = "the rule of Horovod's coordinator (arXiv:1802.05799, section 4)"
@@ -106,9 +107,8 @@ def collective_waits(trace: Trace) -> pd.DataFrame:
     ranks = table.groupby([*which, "number"], observed=True, sort=False)["event"].transform("size")
     table = table[ranks > 1].reset_index(drop=True)
 
-    together = table.groupby([*which, "number"], observed=True, sort=False)
     # Rows are ordered by start, so groups are numbered by their first arrival.
-    table["collective"] = together.ngroup().astype("int64")
+    table["collective"], _ = number_rows(*(table[column] for column in (*which, "number")))
     groups = table.groupby("collective", sort=False)
     latest = groups["start_ns"].transform("max").to_numpy(np.int64)
     end = table["start_ns"] + table["duration_ns"]

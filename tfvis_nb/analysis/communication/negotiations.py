@@ -7,6 +7,7 @@ import pandas as pd
 
 from tfvis_nb.core.categories import containing
 from tfvis_nb.core.devices import HOROVOD
+from tfvis_nb.core.row_numbers import number_rows
 
 _RANK = re.compile(r"rank (\d+)\b")
 
@@ -20,7 +21,7 @@ def negotiations(events: pd.DataFrame) -> pd.DataFrame:
     of_horovod = np.flatnonzero(containing(events["device"], HOROVOD))
     table = events.iloc[of_horovod][["lane", "name", "step", "start_ns", "duration_ns", "scheduled_ns"]]
     lane = table["lane"].astype(object).to_numpy()
-    tensor = table.groupby(["step", "name"], sort=False).ngroup().to_numpy()
+    tensor, _ = number_rows(table["step"], table["name"])
     start = table["start_ns"].to_numpy(np.int64)
     end = start + table["duration_ns"].to_numpy(np.int64)
     scheduled = table["scheduled_ns"].to_numpy(np.int64, na_value=-1)

@@ -10,6 +10,7 @@ from tfvis_nb.analysis.dataflow.recorded_links import recorded_links
 from tfvis_nb.core.categories import containing, is_kind
 from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.executions import Executions
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.tensor_senders import NumberedEvents, texts_of
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.kinds import DEVICE
@@ -203,7 +204,7 @@ def phase_edges(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray, np.ndarra
     start = events["start_ns"].to_numpy()
     end = start + events["duration_ns"].to_numpy()
     task = events["task"].cat.codes.to_numpy(np.int64)
-    tensor = events.groupby(["step", "name"], sort=False).ngroup().to_numpy()
+    tensor, _ = number_rows(events["step"], events["name"])
     tasks = int(task.max(initial=0)) + 1
 
     def latest(sources: np.ndarray, of_task: np.ndarray, phases: np.ndarray, when: np.ndarray) -> np.ndarray:

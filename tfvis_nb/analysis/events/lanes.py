@@ -5,6 +5,7 @@ import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.core.labels import natural
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
 
 _LANE_ORDER = ("ops", "collective", "recv", "stream:", "memcpy", "memset", "sync")
@@ -18,7 +19,7 @@ def lanes(trace: Trace) -> pd.DataFrame:
     ``kind`` is the most frequent one of its rows, ``busy_ns`` the time covered by at least one row.
     """
     events = trace.events
-    number, first = _numbered(events)
+    number, first = number_rows(*(events[key] for key in _KEYS))
     start = events["start_ns"].to_numpy(np.int64)
     end = start + events["duration_ns"].to_numpy(np.int64)
     table = events[_KEYS].take(first).reset_index(drop=True)
@@ -33,19 +34,6 @@ def lanes(trace: Trace) -> pd.DataFrame:
     order = sorted(range(len(table)), key=keys.__getitem__)
     columns = [*_KEYS, "kind", "events", "busy_ns", "start_ns", "end_ns"]
     return table.loc[order, columns].reset_index(drop=True)
-
-
-def _numbered(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return the number of each event's lane, in order of appearance, and the first event of each lane."""
-    key = np.zeros(len(events), np.int64)
-    for column in _KEYS:
-        # Missing values have the code -1.
-        key *= len(events[column].cat.categories) + 1
-        key += events[column].cat.codes.to_numpy() + 1
-    number, keys = pd.factorize(key)
-    first = np.zeros(len(keys), np.int64)
-    first[number[::-1]] = np.arange(len(key))[::-1]
-    return number, first
 
 
 def _most_frequent(kind: pd.Series, lane: np.ndarray, lanes: int) -> pd.Categorical:

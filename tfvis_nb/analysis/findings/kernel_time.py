@@ -11,6 +11,7 @@ from tfvis_nb.analysis.findings.program import recorded
 from tfvis_nb.analysis.findings.rule import Figures, Measurement, Rule, Texts, Threshold
 from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
 from tfvis_nb.core.intervals import priority_union
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
@@ -31,8 +32,7 @@ def kernel_time(trace: Trace, runs: pd.DataFrame, chosen: np.ndarray) -> dict[st
     total = int(step_times(trace)["duration_ns"].sum())
     if not total or not (chosen & in_steps).any():
         return None
-    places = events.groupby(["task", "device"], observed=True, sort=False, dropna=False)
-    group = places.ngroup().to_numpy()
+    group, _ = number_rows(events["task"], events["device"])
     start = events["start_ns"].to_numpy(np.int64)
     end = start + events["duration_ns"].to_numpy(np.int64)
     level = np.where(chosen, _CHOSEN, _OTHER)

@@ -10,6 +10,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.hardware.devices import devices
 from tfvis_nb.analysis.hardware.peak_rates import PER_CYCLE, peak_rate
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -50,7 +51,8 @@ def highest_rates(
     """Return the highest rates of the device that each row ran on, by its ``longest`` event and ``type``."""
     hardware = _hardware(trace)
     device = trace.events["device"].astype(object).iloc[table["longest"]].to_numpy()
-    code, pairs = pd.factorize(pd.MultiIndex.from_arrays([device, table["type"]]))
+    code, first = number_rows(device, table["type"])
+    pairs = zip(device[first], table["type"].iloc[first], strict=True)
     known = [(hardware.get(str(name), {}), kind) for name, kind in pairs]
     flops = np.array([peak_flops or _highest(row, kind) for row, kind in known])
     bandwidths = np.array([memory_bandwidth or _number(row, "memory_bandwidth") for row, _ in known])

@@ -13,6 +13,7 @@ from tfvis_nb.analysis.hardware.launch_configuration import launch_configuration
 from tfvis_nb.analysis.hardware.tensor_cores import could_use_tensor_cores, uses_tensor_cores
 from tfvis_nb.core.categories import containing, is_kind
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.kinds import COPIES
 
@@ -87,14 +88,13 @@ def _hardware(trace: Trace, rows: np.ndarray) -> dict[str, np.ndarray]:
 
 def _tensor_cores(table: pd.DataFrame) -> dict[str, np.ndarray]:
     """Return for each run whether it uses Tensor Cores, and whether it could."""
-    pairs = ["name", "op"]
-    kinds = list(table[pairs].drop_duplicates().itertuples(index=False, name=None))
+    number, first = number_rows(table["name"], table["op"])
+    kinds = list(table[["name", "op"]].iloc[first].itertuples(index=False, name=None))
     uses = [uses_tensor_cores(name, op) for name, op in kinds]
     eligible = [
         bool(used) or could_use_tensor_cores(op) if op or used else None
         for used, (_, op) in zip(uses, kinds, strict=True)
     ]
-    number = table.groupby(pairs, sort=False).ngroup().to_numpy()
     return {
         "tensor_cores": np.array([*uses, None], object)[number],
         "eligible": np.array([*eligible, None], object)[number],

@@ -6,6 +6,7 @@ import pandas as pd
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.search_sorted import bisect_ranges
 from tfvis_nb.core.trace import Trace
 
@@ -84,8 +85,7 @@ def _places(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return each event's GPU (-1 for none) and lane, as numbers, and whether it is a kernel."""
     events = trace.events
     on_device = locations(events) == LOCATIONS.index("device")
-    group = events.groupby(["task", "device"], observed=True, sort=False, dropna=False).ngroup().to_numpy()
-    gpu = np.where(on_device, group, -1)
+    gpu = np.where(on_device, number_rows(events["task"], events["device"])[0], -1)
     return gpu, events["lane"].cat.codes.to_numpy(np.int64), on_device & is_kind(events, "kernel")
 
 

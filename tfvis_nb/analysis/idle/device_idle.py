@@ -12,6 +12,7 @@ from tfvis_nb.analysis.idle.launch_bound import launch_bound
 from tfvis_nb.analysis.steps.utilization import ran_on_device, utilization
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
 from tfvis_nb.core.intervals import lengths, priority_union, union
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
@@ -114,7 +115,8 @@ def _chosen(table: pd.DataFrame, steps: Collection[int] | None) -> pd.DataFrame:
 
 def _lengths(trace: Trace, rows: pd.DataFrame) -> pd.Series:
     """Return the length of the union of each device's steps in ns; `rows` are rows of its utilization."""
-    group, devices = pd.factorize(pd.MultiIndex.from_frame(rows[_KEYS]))
+    group, first = number_rows(*(rows[key] for key in _KEYS))
+    devices = pd.MultiIndex.from_frame(rows[_KEYS].iloc[first])
     spans = trace.steps.set_index("step").loc[rows["step"], ["start_ns", "end_ns"]].to_numpy(np.int64)
     return pd.Series(lengths(union(group, *spans.T), len(devices), 2)[:, 1], devices)
 

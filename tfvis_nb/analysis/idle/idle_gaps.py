@@ -19,6 +19,7 @@ from tfvis_nb.core.categories import beginning, containing
 from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.intervals import union
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text, id_of
 
@@ -283,7 +284,7 @@ def _silent(trace: Trace, here: StepDevices, device_row: np.ndarray, pieces: Pat
     """
     between = [WAITS.index("scheduling"), WAITS.index("queueing")]
     works = activity(trace) != NUMBER["none"]
-    lanes = trace.events.groupby(["task", "device", "lane"], observed=True, sort=False).ngroup().to_numpy()
+    lanes, _ = number_rows(*(trace.events[column] for column in ("task", "device", "lane")))
     at_work = np.bincount(lanes, works) > 0
     waits = np.isin(pieces.wait, between) | ((pieces.wait < 0) & ~at_work[lanes[pieces.event]])
     long = np.flatnonzero(waits & (pieces.end - pieces.start > LONG_SLEEP))

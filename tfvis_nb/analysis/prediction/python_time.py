@@ -12,6 +12,7 @@ from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.source.sampled_time import NEARLY_ALL, TaskSamples, task_samples
 from tfvis_nb.analysis.steps.outside_steps import pauses
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
@@ -46,8 +47,7 @@ def of_sampled_lines(trace: Trace, is_line: Callable[[str], bool]) -> PythonTime
     for task in task_samples(trace):
         for samples, events in ((task.called, task.calls), (task.inside, task.thread)):
             rows = trace.events.iloc[events]
-            labels = rows[["op", "name"]].astype(str)
-            names = labels.groupby(["op", "name"], sort=False).ngroup().to_numpy(np.int64)
+            names, _ = number_rows(rows["op"], rows["name"])
             place = np.searchsorted(events, samples["event"].to_numpy(np.int64))
             own[events] = np.maximum(own[events], _shares(samples, is_line, place, names))
         start, end, names = _gaps(trace, task)

@@ -12,6 +12,7 @@ from tfvis_nb.analysis.events.activity import accelerators
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.prediction.replay import Altered
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
@@ -120,11 +121,8 @@ def _warm(trace: Trace, own: np.ndarray, on_host: np.ndarray, most: np.ndarray) 
     """Return the smallest factor of each event's own work; all work of a thread in a step shares a loss."""
     events = trace.events
     rows = np.flatnonzero(on_host & (events["step"] != NO_STEP).to_numpy())
-    if not len(rows):
-        return np.ones(len(own))
     lost = own * (1 - _least(own, most))
-    place = [events[name].cat.codes.to_numpy()[rows] for name in ("task", "device", "lane")]
-    thread = pd.MultiIndex.from_arrays([events["step"].to_numpy()[rows], *place]).factorize()[0]
+    thread, _ = number_rows(*(events[name].iloc[rows] for name in ("step", "task", "device", "lane")))
     total = np.bincount(thread, lost[rows])[thread]
     lost[rows] *= np.minimum(1, most[rows] / np.maximum(total, 1))
     warm: np.ndarray = 1 - lost / np.maximum(own, 1)
@@ -135,14 +133,12 @@ def _warm(trace: Trace, own: np.ndarray, on_host: np.ndarray, most: np.ndarray) 
 def same_rows(trace: Trace) -> np.ndarray:
     """Return a number for each event (int64): that of the same row, by its place in the step, of any step."""
     events = trace.events
-    row = [events[name].cat.codes.to_numpy() for name in ("task", "device", "kind", "op")]
-    key = pd.MultiIndex.from_arrays([*row, events["name"].to_numpy()]).factorize()[0]
+    key, _ = number_rows(*(events[name] for name in ("task", "device", "kind", "op", "name")))
     step = events["step"].to_numpy()
     place = pd.Series(key).groupby([key, step]).cumcount().to_numpy()
     # Rows outside of steps are the same as no others.
     alone = np.where(step == NO_STEP, np.arange(len(events)), -1)
-    rows: np.ndarray = pd.MultiIndex.from_arrays([key, place, alone]).factorize()[0]
-    return rows
+    return number_rows(key, place, alone)[0]
 
 
 def _fastest(trace: Trace, own: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ import numpy as np
 
 from tfvis_nb.analysis.events.nesting import parents
 from tfvis_nb.core.categories import beginning
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
 
 PYTHON_CALL = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?$|(?:pure|io|debug)_callback")
@@ -20,8 +21,7 @@ def calling_thread(trace: Trace, here: np.ndarray) -> np.ndarray:
     calling = here & beginning(trace.events["op"], _CALLING) & ~beginning(trace.events["lane"], _PIPELINE)
     if not calling.any():
         return np.zeros(0, np.int64)
-    lanes = trace.events[["task", "device", "lane"]].apply(lambda column: column.cat.codes)
-    lanes = lanes.groupby([*lanes]).ngroup().to_numpy()
+    lanes, _ = number_rows(*(trace.events[column] for column in ("task", "device", "lane")))
     return np.flatnonzero(here & (lanes == np.bincount(lanes[calling]).argmax()))
 
 

@@ -17,6 +17,7 @@ from tfvis_nb.analysis.source.lock_waits import waiting_ns
 from tfvis_nb.analysis.source.sampled_time import sampled_time
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.stacks import PHASE, StackBuilder, StackTable, event_stacks
 from tfvis_nb.core.step_spans import of_steps
 from tfvis_nb.core.trace import Trace
@@ -164,11 +165,11 @@ def _groups(
         }
     )
     # There are few frames, so events are compared only by number.
-    line = lines.groupby([*lines], sort=False).ngroup().to_numpy()[frame]
-    part, parts = pd.factorize(np.where(frame >= 0, phase, reason))
-    group, keys = pd.factorize(line * len(parts) + part)
-    labels = lines.drop_duplicates().iloc[keys // len(parts)].reset_index(drop=True)
-    known, text = labels["line"] >= 0, parts[keys % len(parts)]
+    line, _ = number_rows(*(lines[name] for name in lines))
+    part = np.where(frame >= 0, phase, reason)
+    group, first = number_rows(line[frame], part)
+    labels = lines.iloc[frame[first]].reset_index(drop=True)
+    known, text = labels["line"] >= 0, part[first]
     return group, labels.assign(phase=np.where(known, text, ""), reason=np.where(known, "", text))
 
 

@@ -18,6 +18,7 @@ from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.data_types import DATA_TYPES
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.nested_lists import categories, exploded, numbers
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.step_spans import of_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
@@ -148,10 +149,8 @@ def _mask(rows: np.ndarray, count: int) -> np.ndarray:
 
 def _step_and_task(events: pd.DataFrame) -> tuple[np.ndarray, int]:
     """Number the pairs of step and task."""
-    width = len(events["task"].cat.categories) + 1
-    key = events["step"].to_numpy(np.int64) * width + events["task"].cat.codes.to_numpy()
-    group, groups = pd.factorize(key)
-    return group, len(groups)
+    group, first = number_rows(events["step"], events["task"])
+    return group, len(first)
 
 
 class _Copies(NamedTuple):
@@ -279,10 +278,7 @@ def _table(trace: Trace, where: np.ndarray, copies: pd.DataFrame, group: np.ndar
 
 def _nodes(frame: pd.DataFrame) -> np.ndarray:
     """Number the distinct rows of a frame, in order of appearance."""
-    keys = [frame[name].cat.codes.to_numpy(np.int64) for name in ("task", "device", "op", "where")]
-    keys.append(pd.factorize(frame["name"])[0])
-    grouped = pd.DataFrame(dict(enumerate(keys))).groupby(list(range(len(keys))), sort=False)
-    return grouped.ngroup().to_numpy()
+    return number_rows(*(frame[name] for name in ("task", "device", "op", "where", "name")))[0]
 
 
 def _sums(node: np.ndarray, amount: np.ndarray, nodes: int) -> np.ndarray:

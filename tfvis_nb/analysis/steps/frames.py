@@ -15,6 +15,7 @@ from tfvis_nb.analysis.steps.scope_tree import distinct_nodes
 from tfvis_nb.analysis.steps.tree import Tree
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.labels import NO_NAME, lane_label
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.stacks import StackTable, event_stacks
 from tfvis_nb.core.trace import Trace
@@ -160,7 +161,7 @@ def _by_thread(events: pd.DataFrame, rows: np.ndarray) -> tuple[Tree, np.ndarray
     """Return frames of lanes and their nested events."""
     builder = _Builder()
     columns = ["task", "device", "lane"]
-    lane = events.groupby(columns, observed=True, dropna=False, sort=False).ngroup().to_numpy(np.int64)
+    lane, _ = number_rows(*(events[column] for column in columns))
     shown = np.flatnonzero(np.isin(lane, distinct_numbers(lane[rows])))
     numbers, first = np.unique(lane[shown], return_index=True)
     top = np.zeros(int(lane.max(initial=0)) + 1, np.int64)

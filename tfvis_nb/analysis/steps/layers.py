@@ -22,6 +22,7 @@ from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.nested_columns import LAYER, LAYER_CLASS, OP_NAME, PARAMETER_BYTES
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.phases import GRADIENTS, phase_of, without_calls
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.stacks import PHASE, PHASES
 from tfvis_nb.core.step_spans import of_steps
 from tfvis_nb.core.trace import Trace
@@ -106,7 +107,7 @@ def layers(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     layer, phase = event_layers(trace)
     names = layer.dictionary.to_pylist()
     number = np.asarray(layer.indices).astype(np.int64)
-    group, keys = pd.factorize(number[rows] * (len(PHASES) + 1) + phase[rows] + 1)
+    group, first = number_rows(number[rows], phase[rows])
     own, known = self_times_of(trace)
     own = np.where(known, own, 0)
     side = locations(trace.events)
@@ -117,29 +118,28 @@ def layers(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
         "launches": on_device & ~is_kind(trace.events, "collective")[rows],
         "output_bytes": _output_bytes(trace)[rows],
     }
-    phases = keys % (len(PHASES) + 1) - 1
     table = pd.DataFrame(
         {
-            "layer": pd.array([names[one] for one in keys // (len(PHASES) + 1)], dtype=event_table.TEXT),
+            "layer": pd.array([names[one] for one in number[rows[first]]], dtype=event_table.TEXT),
             "phase": pd.Categorical.from_codes(
-                phases.astype(np.int8), dtype=pd.CategoricalDtype(list(PHASES))
+                phase[rows[first]].astype(np.int8), dtype=pd.CategoricalDtype(list(PHASES))
             ),
         }
     )
     for name, amount in amounts.items():
-        summed = np.zeros(len(keys), np.int64)
+        summed = np.zeros(len(first), np.int64)
         np.add.at(summed, group, amount.astype(np.int64))
         table[name] = summed
     outputs = trace.nested is not None and "outputs" in trace.nested.column_names
     size = table["output_bytes"].to_numpy(np.int64)
     table["output_bytes"] = pd.arrays.IntegerArray(size, np.full(len(size), not outputs))
-    table["class"], table["parameter_bytes"] = _described(trace, rows, group, len(keys))
+    table["class"], table["parameter_bytes"] = _described(trace, rows, group, len(first))
     for name in ("device", "host"):
         whole = int(table[f"{name}_ns"].sum())
         table[f"{name}_share"] = table[f"{name}_ns"] / whole if whole else np.nan
     counted = own[rows] * ((side[rows] == _DEVICE) | (side[rows] == _HOST))
     by_length = np.argsort(counted, kind="stable")
-    longest = np.zeros(len(keys), np.int64)
+    longest = np.zeros(len(first), np.int64)
     # The last one written stays.
     longest[group[by_length]] = rows[by_length]
     table["longest"] = longest

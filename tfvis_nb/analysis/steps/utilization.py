@@ -9,6 +9,7 @@ from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind, map_categories
 from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.step_spans import STEP_NS
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -153,7 +154,9 @@ def busy_between(trace: Trace, start_ns: int, end_ns: int) -> pd.Series:
     """Return how long each accelerator was busy in a range (ns), in steps or outside, by task and device."""
     events = trace.events
     rows = np.flatnonzero(accelerators(events) & _keeps_busy(trace))
-    group, devices = pd.factorize(pd.MultiIndex.from_frame(events[["task", "device"]].take(rows).astype(str)))
+    ran = events[["task", "device"]].take(rows)
+    group, first = number_rows(ran["task"], ran["device"])
+    devices = pd.MultiIndex.from_frame(ran.take(first).astype(str))
     start = events["start_ns"].to_numpy(np.int64)[rows]
     end = np.minimum(start + events["duration_ns"].to_numpy(np.int64)[rows], end_ns)
     start = np.maximum(start, start_ns)

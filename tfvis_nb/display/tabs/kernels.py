@@ -8,6 +8,7 @@ from tfvis_nb.analysis.hardware import roofline
 from tfvis_nb.analysis.hardware.kernels import FIGURES as KERNEL_FIGURES
 from tfvis_nb.analysis.programs import hlo_ops
 from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, chart, figures, table
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
@@ -79,7 +80,7 @@ def _kernels(trace: Trace) -> list[dict[str, Any]]:
 
 def _runs(trace: Trace) -> np.ndarray:
     """Return the number of the kernel that each event is a run of."""
-    return trace.events.groupby(["name", "op", "kind"], observed=True, dropna=False).ngroup().to_numpy()
+    return number_rows(*(trace.events[column] for column in ("name", "op", "kind")))[0]
 
 
 def _instructions(trace: Trace) -> list[dict[str, Any]]:

@@ -9,6 +9,7 @@ from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
 from tfvis_nb.analysis.events.locations import locations
 from tfvis_nb.analysis.steps import cpu_ops_between_kernels, distributions, op_statistics, scope_tree
 from tfvis_nb.analysis.unavailable import NONE, why_not
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs import functions
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, figures, key, table
@@ -81,8 +82,7 @@ def _statistics(trace: Trace, by: op_statistics.Grouping, title: str) -> dict[st
 
 def _groups(trace: Trace, by: str) -> np.ndarray:
     """Return the number of the row of each event."""
-    events = trace.events.assign(side=locations(trace.events))
-    return events.groupby([by, "kind", "side"], observed=True, dropna=False).ngroup().to_numpy()
+    return number_rows(trace.events[by], trace.events["kind"], locations(trace.events))[0]
 
 
 def _histograms(trace: Trace, by: str, longest: pd.Series) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from tfvis_nb.analysis.graph.gpu_kernels import has_gpu_kernel
 from tfvis_nb.analysis.graph.nodes import Node, step_nodes
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.nested_columns import HLO_OP, PROGRAM
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.tensor_senders import executor_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.hlo_facts import FACTS as OF_PROGRAMS
@@ -34,9 +35,8 @@ def node_facts(trace: Trace, events: pd.DataFrame) -> tuple[np.ndarray, list[pa.
     estimates = _estimates(trace)
     rows = executor_rows(events) if estimates or any(trace.graphs) else index[:0]
     labelled = events.iloc[rows]
-    keys = labelled.groupby(["name", "device", "detail"], observed=True, sort=False, dropna=False)
-    same = keys.ngroup().to_numpy()
-    of_key = np.full(int(same.max(initial=-1)) + 1, -1)
+    same, first = number_rows(*(labelled[column] for column in ("name", "device", "detail")))
+    of_key = np.full(len(first), -1)
     step = labelled["step"].to_numpy()
     name = labelled["name"].astype(object).to_numpy()
     device = labelled["device"].astype(object).to_numpy()

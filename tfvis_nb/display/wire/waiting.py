@@ -14,6 +14,7 @@ from tfvis_nb.analysis.findings.idle_causes import cause_names
 from tfvis_nb.analysis.idle.idle_gaps import CAUSES
 from tfvis_nb.analysis.idle.idle_gaps import FIGURES as GAPS
 from tfvis_nb.core.format import without_unit
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.container import WireColumn
 from tfvis_nb.display.wire.header import origin_ns
@@ -41,7 +42,7 @@ def waiting(trace: Trace, rows: np.ndarray) -> tuple[dict[str, Any], dict[str, W
         header["path_runs"] = sum(name not in WAITS for name in names)
         columns["path_kind"] = WireColumn(codes.astype("u1"))
     if not gaps.empty:
-        device = gaps.groupby(["task", "device"], observed=True, sort=False).ngroup().to_numpy()
+        device, _ = number_rows(gaps["task"], gaps["device"])
         order = np.lexsort((gaps["start_ns"], device))
         gaps, device = gaps.take(order), device[order]
         first = gaps.drop_duplicates(["task", "device"])

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.lane_order import order_lanes
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.display.wire.header import MOST_LANES
 from tfvis_nb.fleet.timeline.part import DatasetPart
 from tfvis_nb.texts import Text
@@ -46,7 +47,7 @@ def places_of(parts: Sequence[DatasetPart], steps: frozenset[int] | None) -> Dat
     coded = lanes[[*_PLACES, "kind"]].astype("category")
     order = order_lanes(coded)
     lanes["whole"] = order.of_event
-    place = devices.groupby(["task", "device"], sort=False).ngroup()
+    place, _ = number_rows(devices["task"], devices["device"])
     devices["whole"] = place + len(order.table)
     every = pd.concat([lanes, devices], ignore_index=True)
     if every["whole"].max() >= MOST_LANES:
