@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from tests.support.environments import ROOT
+from tests.support.environments import ROOT, run
 from tests.support.versions import SETS, python_of
 
 pytestmark = pytest.mark.thorough
@@ -24,3 +24,8 @@ def test_quick_tests_pass(versions: str) -> None:
     done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout[-8000:] + done.stderr[-2000:]
     print(done.stdout.splitlines()[-1])  # noqa: T201
+
+
+@pytest.mark.parametrize("versions", SETS)
+def test_traces_with_hardly_any_events(versions: str) -> None:
+    run(python_of(versions), "-m", "pytest", "-q", "tests/analysis/test_small_traces.py")
