@@ -132,12 +132,6 @@ def test_the_overhead_of_an_eager_op_is_not_waiting_for_input() -> None:
     assert named(Trace(table.iloc[:1])) == ["input"]
 
 
-def test_nothing_of_nothing() -> None:
-    nothing = Trace(events.build({}, rows=0))
-    assert activity(nothing).tolist() == []
-    assert [column.tolist() for column in during_steps(nothing)] == [[], [], [], []]
-
-
 STEP = st.tuples(st.integers(0, 30), st.integers(1, 20))
 LOOSE = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 30)), max_size=5)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -75,12 +74,6 @@ def test_what_waits_does_not_compute() -> None:
     table = events.build({"start_ns": range(7), "duration_ns": [1] * 7, "kind": ["op"] * 7, "op": ops})
     assert computes(table).tolist() == [False] * 5 + [True, True]
     assert not communicates(table).any()
-
-
-def test_nothing_of_nothing() -> None:
-    empty = communication_overlap(tv.Trace(events.build({}, rows=0)))
-    assert isinstance(empty, pd.DataFrame)
-    assert empty.empty
 
 
 @pytest.mark.collection("hvd/hvd_straggler_rank0_step3.pb", "hvd/hvd_straggler_rank1_step3.pb")
