@@ -1,4 +1,7 @@
-"""Facts from graphs about the ops of a page: one text number for each event and fact."""
+"""Facts about the events of a page, from graphs and compiled programs: one text number for each."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,21 +12,28 @@ from tfvis_nb.analysis.graph.attributes import attributes, colocation, original_
 from tfvis_nb.analysis.graph.costs import costs
 from tfvis_nb.analysis.graph.gpu_kernels import has_gpu_kernel
 from tfvis_nb.analysis.graph.nodes import Node, step_nodes
-from tfvis_nb.core.format import format_duration
+from tfvis_nb.analysis.programs.fused_instructions import inside
+from tfvis_nb.analysis.programs.hlo_module import modules
+from tfvis_nb.core.format import format_bytes, format_duration, format_operations
+from tfvis_nb.core.labels import printable
 from tfvis_nb.core.nested_columns import HLO_OP, PROGRAM
 from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.tensor_senders import executor_rows
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.wire.hlo_facts import FACTS as OF_PROGRAMS
-from tfvis_nb.display.wire.hlo_facts import hlo_facts
+from tfvis_nb.reading.protobuf.wire import text
 
 OF_GRAPHS = ("requested_device", "gpu_kernel", "attributes", "colocation", "original_names", "cost")
+OF_PROGRAMS = ("program", "instruction", "hlo_category", "operations", "accessed", "expression", "fused")
+"""The last one lists the nested instructions, one per line."""
 FACTS = (*OF_GRAPHS, *OF_PROGRAMS)
 """The facts sent about a node of a graph, or of an instruction of a compiled program."""
 
 _MOST_GRAPH_BYTES = 1 << 24
 _MOST_TEXT_BYTES = 1 << 18
 """Limit for all facts together; later events have none."""
+_LONGEST = 400
+_MOST_FUSED = 40
+_COUNTED = {"XLA": "", "shapes": ", counted from shapes"}
 
 
 def node_facts(trace: Trace, events: pd.DataFrame) -> tuple[np.ndarray, list[pa.Array]]:
@@ -85,13 +95,13 @@ def _add_instructions(
         # Other sources may have duplicate texts in a dictionary.
         column = pa.array(trace.nested[name].cast(pa.string()).to_numpy(), pa.string()).dictionary_encode()
         distinct = column.dictionary.to_pylist()
-        texts.append({text: at for at, text in enumerate(distinct)})
+        texts.append({one: at for at, one in enumerate(distinct)})
         codes = column.indices.fill_null(len(distinct)).to_numpy()
         code = code * (len(distinct) + 1) + codes[events.index]
     ran, codes = np.unique(code, return_inverse=True)
     numbers = np.full(len(ran), -1)
-    text_bytes = sum(len(text) for one in facts for text in one)
-    for (program, op), described in hlo_facts(trace):
+    text_bytes = sum(len(fact) for one in facts for fact in one)
+    for (program, op), described in _instructions(trace):
         fact = (*[""] * len(OF_GRAPHS), *described)
         text_bytes += 0 if fact in facts else sum(map(len, fact))
         if text_bytes > _MOST_TEXT_BYTES:
@@ -99,6 +109,43 @@ def _add_instructions(
         here = ran == texts[0][program] * (len(texts[1]) + 1) + texts[1][op]
         numbers[here] = facts.setdefault(fact, len(facts))
     index[:] = np.where(index >= 0, index, numbers[codes])
+
+
+def _instructions(trace: Trace) -> Iterator[tuple[tuple[str, str], tuple[str, ...]]]:
+    """Yield each program and instruction, longest first, with the texts of `OF_PROGRAMS`."""
+    for row in trace.hlo_ops.astype(object).to_dict("records"):
+        yield (
+            (row["program"], row["hlo_op"]),
+            (
+                printable(row["program"], _LONGEST),
+                printable(row["hlo_op"], _LONGEST),
+                printable(row["category"], _LONGEST),
+                _count(row, "flops", format_operations),
+                _count(row, "bytes_accessed", format_bytes),
+                printable(row["expression"], _LONGEST),
+                _fused(trace, row["program"], row["hlo_op"]),
+            ),
+        )
+
+
+def _count(row: Mapping[Any, Any], name: str, written: Callable[[float], str]) -> str:
+    return "" if pd.isna(row[name]) else f"{written(row[name])}{_COUNTED[row['cost']]}"
+
+
+def _fused(trace: Trace, program: str, hlo_op: str) -> str:
+    """Return the nested instructions as text: the expression of each, and after tabs its op and its line."""
+    module = modules(trace).get(program)
+    place = None if module is None else module.find(hlo_op)
+    if module is None or place is None:
+        return ""
+    instructions = inside(module, place[1])
+    lines = []
+    for _, one in instructions[:_MOST_FUSED]:
+        name = text(one.name)
+        facts = (name, text(one.metadata.op_name), modules(trace).source(program, name))
+        lines.append("\t".join(printable(fact, _LONGEST) for fact in facts))
+    more = [f"and {len(instructions) - _MOST_FUSED:,} more\t\t"] if len(instructions) > _MOST_FUSED else []
+    return "\n".join([*lines, *more])
 
 
 def _estimates(trace: Trace) -> dict[tuple[int, str, str], str]:
