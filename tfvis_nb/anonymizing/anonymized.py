@@ -22,7 +22,7 @@ from tfvis_nb.anonymizing.names import Names
 from tfvis_nb.anonymizing.public_names import public
 from tfvis_nb.core import counters
 from tfvis_nb.core.metadata import CODE, SUBJECTS, Metadata, moved
-from tfvis_nb.core.nested_columns import HLO_OP, PROGRAM
+from tfvis_nb.core.nested_columns import EXECUTOR, HLO_OP, PROGRAM
 from tfvis_nb.core.nested_lists import as_lists
 from tfvis_nb.core.stacks import StackTable
 from tfvis_nb.core.trace import Trace, replaced
@@ -118,7 +118,7 @@ def _replace(names: Names, role: str) -> Replace:
 
 
 def _nested(nested: pa.Table, names: Names, later: int) -> pa.Table:
-    roles = {PROGRAM: "program", "raw_device": "thread", "tracing": "function"}
+    roles = {PROGRAM: "program", EXECUTOR: "device", "raw_device": "thread", "tracing": "function"}
     columns = {
         name: replaced_array(nested[name].combine_chunks(), _replace(names, roles.get(name, "op")))
         for name in nested.column_names

@@ -38,12 +38,14 @@ def task_label(task: str) -> str:
 
 
 def shown_task(task: str) -> str:
-    """Return the name of a task in tables, where a local one has a name as well.
+    """Return the name of a task in tables, where a local one has a name as well, or of a device of one.
 
     >>> shown_task("/job:worker/replica:0/task:1"), shown_task("/job:localhost/replica:0/task:0")
     ('worker 1', 'local')
+    >>> shown_task("/job:localhost/replica:0/task:0/device:CPU:1")
+    'CPU:1'
     """
-    return task_label(task) or "local"
+    return device_location(task) or "local"
 
 
 def device_label(device: str) -> str:

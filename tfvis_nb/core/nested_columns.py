@@ -22,6 +22,10 @@ LINKING = (*LINKS, "instance")
 FLOWS_OUT, FLOWS_IN = "flows_out", "flows_in"
 """Nested columns: the numbers of the recorded arrows that start in an event, and of those that end in it."""
 
+EXECUTOR = "executor_device"
+"""Nested column: the device whose executor ran an event, such as ``/device:CPU:1``, of the event's task; null
+if unknown. Profiles have it if devices of one task meet in collectives, because executors share threads."""
+
 OP_NAME = "op_name"
 """Nested column: the TensorFlow node or JAX op that an XLA op was made from; null if unknown."""
 
@@ -101,7 +105,7 @@ def _columns() -> Mapping[str, Fits]:
         "raw_device": text,
         STACK: number,
         PHASE: text,
-        **dict.fromkeys((OP_NAME, PROGRAM, HLO_OP, LAYER, LAYER_CLASS), text),
+        **dict.fromkeys((EXECUTOR, OP_NAME, PROGRAM, HLO_OP, LAYER, LAYER_CLASS), text),
         **dict.fromkeys((FLOPS, BYTES_ACCESSED, PARAMETER_BYTES, *ITERATOR), number),
         TRACING: struct_of(tracing),
         GRAPH_INPUTS: list_of(text),

@@ -182,8 +182,8 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         """Predict the steps if some events took longer or shorter: `tfvis_nb.analysis.what_if`.
 
         ``ops``, ``kernels``, ``layers``, ``lines`` and ``activities`` are dicts from a name to a factor of
-        its time, ``"hidden"`` or ``"gpu"``; ``on_time`` names a task, and
-        ``between_steps`` is a factor.
+        its time, ``"hidden"`` or ``"gpu"``; ``on_time`` names a task or
+        device, and ``between_steps`` is a factor.
         """
         return registry.what_if(
             self,

@@ -20,6 +20,7 @@ from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.metadata import portable
 from tfvis_nb.core.metadata import to_json as metadata_json
 from tfvis_nb.core.nested_columns import (
+    EXECUTOR,
     FLOWS_IN,
     FLOWS_OUT,
     GRAPH_INPUTS,
@@ -63,11 +64,11 @@ def chrome_trace_text(trace: Trace, *, arrows: bool = True) -> str:
     ``trace.counters``. ``args`` have the data for finding edges: ``input0``, ``input1`` and so on from the
     label, ``graph_inputs`` missing there, and numbers that link events, in a profiler ``launch``,
     ``produced``, ``consumed`` and ``instance``, in a Chrome trace ``flows_out`` and ``flows_in``; and
-    ``raw_device``, the names of streams. A predicted trace has ``prediction`` and ``predicted_steps`` in
-    ``otherData``, see `tfvis_nb.core.metadata.SUBJECTS`, and ``moved_ns`` and ``recorded_duration_ns`` in
-    ``args``. Lanes that repeat others, ``stream:all`` and ``/memcpy``, are left out, as in ``trace.events``.
-    `tfvis_nb.read_trace` restores the same rows and edges, and two merged files show a device with the same
-    lanes once.
+    ``executor_device`` and ``raw_device``, the names of streams. A predicted trace has ``prediction`` and
+    ``predicted_steps`` in ``otherData``, see `tfvis_nb.core.metadata.SUBJECTS`, and ``moved_ns`` and
+    ``recorded_duration_ns`` in ``args``. Lanes that repeat others, ``stream:all`` and ``/memcpy``, are left
+    out, as in ``trace.events``. `tfvis_nb.read_trace` restores the same rows and edges, and two merged files
+    show a device with the same lanes once.
     """
     rows = place_rows(trace.events)
     body = {
@@ -175,6 +176,10 @@ def _recorded(nested: pa.Table | None) -> Iterator[tuple[str, int, str]]:
         rows, numbers = link_numbers(nested, column)
         for row, number in zip(rows.tolist(), numbers.tolist(), strict=True):
             yield column, row, str(number)
+    if nested is not None and EXECUTOR in nested.column_names:
+        devices = nested[EXECUTOR].to_pandas().astype(object)
+        for row in np.flatnonzero(devices.notna()).tolist():
+            yield EXECUTOR, row, str(devices.iloc[row])
     if nested is not None and "raw_device" in nested.column_names:
         names = pd.Categorical(nested["raw_device"].to_pandas())
         categories = [str(name) for name in names.categories]

@@ -10,9 +10,9 @@ export function deviceName(device: string): string {
   return isolated(deviceLocation(device));
 }
 
-/** A full task name as "worker 1". */
+/** The full name of a task, or of a device of one, as "worker 1". */
 export function taskName(task: string): string {
-  return isolated(taskLabel(task) || task);
+  return isolated(deviceLocation(task) || task);
 }
 
 /** Where an event ran: "worker 1 · GPU:0 · stream 13". */

@@ -298,17 +298,18 @@ function arrivalFacts({ store, actions, id }: EventProps): Fact[] {
   const spread = details?.spread(id) ?? null;
   if (last === null || spread === null || spread === 0) return [];
   const after = `${formatDuration(spread)} after the first`;
-  if (last === drawn.lanes[drawn.lane[id]].task) {
+  if (!drawn.wait?.[id]) {
     return [["Last rank", `this one, ${after}: the others waited for it`]];
   }
   const event = lastArrived(store, id, last);
+  const name = taskName(last);
   return [
     [
       "Waited for",
       <>
-        {event === null ? taskName(last) : <EventLink store={store} actions={actions} id={event} />}{" "}
+        {event === null ? name : <EventLink store={store} actions={actions} id={event} />}{" "}
         <small>
-          {taskName(last)} came last, {after}
+          {event !== null && name} came last, {after}
         </small>
       </>,
     ],

@@ -5,8 +5,8 @@ import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.communication.negotiations import announcements
+from tfvis_nb.analysis.communication.participants import collective_rows, participants
 from tfvis_nb.analysis.events.lanes import busy
-from tfvis_nb.clocks.constraints import process_groups, recorded_collectives
 from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
 
@@ -26,7 +26,7 @@ FIGURES: dict[str, str] = {
     "ns, over the collectives at which the rank arrived last: only this rank was missing.",
 }
 
-_WHICH = ["step", "name", "op"]
+_WHICH = ["step", "which", "group"]
 
 COLUMNS = (
     "event",
@@ -58,15 +58,20 @@ def collective_waits(trace: Trace) -> pd.DataFrame:
     a row in it: Horovod writes these rows only when it first sees a tensor. It does not count where ops of
     several tasks show the same collective.
 
-    Executions belong together by step, node name and op type, the k-th of one rank with the k-th of the
-    others; Horovod gives a tensor the same node name on every rank. If ranks ran a node a different number of
-    times, or only one rank ran it, its waits are unknown and it has no row. NCCL kernels do not count if
-    their ops do. In PyTorch, executions also belong to one process group.
+    Executions belong together by step and the recorded number of the collective, or else by node name and
+    op type, the k-th of one rank with the k-th of the others; Horovod gives a tensor the same node name on
+    every rank. If ranks ran a node a different number of times, or only one rank ran it, its waits are
+    unknown and it has no row. NCCL kernels do not count if their ops do. In PyTorch, executions also belong
+    to one process group.
+
+    Devices of one task that meet each other, as in ``MirroredStrategy``, are ranks: ``task`` is then the
+    device, such as ``/device:CPU:1``. A profile shows the devices of its executors by the tensors that they
+    send. In a session run, nodes of a collective belong together by op type and their order on each device.
 
     Parameters
     ----------
     trace
-        A trace with a task for each rank; it keeps the result as ``trace.collective_waits``.
+        A trace with a task or device for each rank; it keeps the result as ``trace.collective_waits``.
 
     Returns
     -------
@@ -94,21 +99,20 @@ def collective_waits(trace: Trace) -> pd.DataFrame:
     >>> arrived[["task", "wait_ns", "transfer_ns", "last"]].values.tolist()
     [['/task:0', 70, 30, '/task:1'], ['/task:1', 0, 30, '/task:1']]
     """
-    table = _candidates(trace.events)
+    table = _candidates(trace)
     if table.empty:
         nothing = dict.fromkeys(("wait_ns", "transfer_ns", "spread_ns"), pd.array([], "Int64"))
         return table.assign(collective=table["event"], last=table["task"], **nothing)[list(COLUMNS)]
-    which = [*_WHICH, "group"]
-    in_task = table.groupby([*which, "task"], observed=True, sort=False)
+    in_task = table.groupby([*_WHICH, "task"], observed=True, sort=False)
     table["number"] = in_task["event"].transform("cumcount")
     times = in_task["event"].transform("size")
-    executed = times.groupby([table[column] for column in which], observed=True, sort=False)
+    executed = times.groupby([table[column] for column in _WHICH], observed=True, sort=False)
     table = table[executed.transform("min") == executed.transform("max")]
-    ranks = table.groupby([*which, "number"], observed=True, sort=False)["event"].transform("size")
+    ranks = table.groupby([*_WHICH, "number"], observed=True, sort=False)["event"].transform("size")
     table = table[ranks > 1].reset_index(drop=True)
 
     # Rows are ordered by start, so groups are numbered by their first arrival.
-    table["collective"], _ = number_rows(*(table[column] for column in (*which, "number")))
+    table["collective"], _ = number_rows(*(table[column] for column in (*_WHICH, "number")))
     groups = table.groupby("collective", sort=False)
     latest = groups["start_ns"].transform("max").to_numpy(np.int64)
     end = table["start_ns"] + table["duration_ns"]
@@ -180,18 +184,18 @@ def late_ranks(trace: Trace) -> pd.DataFrame:
     )
 
 
-def _candidates(events: pd.DataFrame) -> pd.DataFrame:
+def _candidates(trace: Trace) -> pd.DataFrame:
     """Return the recorded executions of collectives, with their event ids."""
-    chosen = recorded_collectives(events) & (events["task"] != "").to_numpy()
-    table: pd.DataFrame = events.loc[chosen, [*_WHICH, "task", "start_ns", "duration_ns"]].copy()
-    table.insert(0, "event", np.flatnonzero(chosen).astype(np.int64))
-    table["group"] = process_groups(events[chosen])
-    announced = announcements(events)
+    table = collective_rows(trace)
+    table["task"] = participants(trace).iloc[table["event"]].array
+    table = table[(table["task"] != "").to_numpy()].reset_index(drop=True)
+    announced = announcements(trace.events)
     if announced.empty:
         return table
     tasks = table.groupby(["step", "name"])["task"].nunique()
     shown = pd.MultiIndex.from_frame(announced[["step", "name"]]).isin(tasks.index[tasks > 1])
-    table = pd.concat([table.astype({"task": str, "op": str}), announced[~shown]], ignore_index=True)
+    announced = announced[~shown].assign(which=announced["name"])
+    table = pd.concat([table.astype({"task": str, "op": str}), announced], ignore_index=True)
     table = table.sort_values(["start_ns", "event"], kind="stable", ignore_index=True)
     return table.astype({"task": "category", "op": "category"})
 

@@ -63,7 +63,8 @@ def stragglers(trace: Trace) -> pd.DataFrame:
     Parameters
     ----------
     trace
-        A trace of several tasks; if each rank wrote its own file, read these together.
+        A trace of several tasks, or of devices of a task that meet in collectives; if each rank wrote its own
+        file, read these together.
 
     Returns
     -------

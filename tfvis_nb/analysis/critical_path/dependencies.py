@@ -188,11 +188,11 @@ def _guesses(times: Times, known: Dependencies, linked: np.ndarray, ahead: np.nd
     begins = (last > released_at) & ((before < 0) | (times.step[source] != times.step[target]))
     source, released_at = np.where(begins, earlier, source), np.where(begins, last, released_at)
     source, released_at, target = (column[source >= 0] for column in (source, released_at, target))
-    # A thread that wakes up while its task is in a collective most likely works for it.
+    # A thread that wakes up while its task or device is in a collective most likely works for it.
     collective = np.flatnonzero(is_kind(times.events, "collective") & times.thread)
     started = times.start[collective]
-    running = Executions(times.task[collective], started, started, collective)
-    around = running.latest(times.task[target], times.start[target] - 1)
+    running = Executions(times.participant[collective], started, started, collective)
+    around = running.latest(times.participant[target], times.start[target] - 1)
     around[(times.end[around] < times.start[target]) | (times.start[target] - released_at <= LONG_SLEEP)] = -1
     source = np.where(around >= 0, around, source)
     released_at = np.where(around >= 0, times.start[target], released_at)
@@ -382,12 +382,10 @@ def calls(times: Times, source: np.ndarray, target: np.ndarray, activity: np.nda
     call = _caller(times, taken, given)
     order = np.lexsort((times.start[taken], call))
     taken, given, call = taken[order], given[order], call[order]
-    latest_end = pd.Series(times.end[taken]).groupby(call).cummax().to_numpy()
-    latest = np.maximum.accumulate(np.where(latest_end == times.end[taken], np.arange(len(taken)), 0))
+    before = _latest_before(times, taken, call)
     # The event that ends an asynchronous op waits only for that op.
-    later = np.append(False, call[1:] == call[:-1])
-    peers = later & ~beginning(times.events["op"], _BEGIN)[given]
-    before, after = taken[latest[np.flatnonzero(peers) - 1]], taken[peers]
+    peers = (before >= 0) & ~beginning(times.events["op"], _BEGIN)[given]
+    before, after = before[peers], taken[peers]
     # What still runs is at the event that is nested in it then.
     still = times.end[before] > times.start[after]
     before[still] = times.innermost(before[still], times.start[after][still])
@@ -405,6 +403,29 @@ def calls(times: Times, source: np.ndarray, target: np.ndarray, activity: np.nda
         times.until_start(given[~peers], taken[~peers], "control"),
         times.dependencies(last, times.end[last], caller, continues, "call"),
     ]
+
+
+def _latest_before(times: Times, taken: np.ndarray, call: np.ndarray) -> np.ndarray:
+    """Return for each row the row of its call that ended last of those before it, or still ran; else -1.
+
+    Rows are ordered by call and start. A collective that still runs waits for others and releases nothing.
+    """
+    ends = np.flatnonzero(is_kind(times.events, "collective")[taken])
+    row = np.concatenate([taken, taken[ends]])
+    at_end = np.arange(len(row)) >= len(taken)
+    until = np.append(
+        np.where(np.isin(np.arange(len(taken)), ends), -1, times.end[taken]), times.end[taken[ends]]
+    )
+    of_call = np.append(call, call[ends])
+    order = np.lexsort((np.where(at_end, times.end[row], times.start[row]), of_call))
+    reached = pd.Series(until[order]).groupby(of_call[order]).cummax().to_numpy()
+    latest = np.maximum.accumulate(np.where(reached == until[order], np.arange(len(order)), 0))
+    before = np.append(-1, row[order[latest[:-1]]])
+    begins = np.append(True, np.diff(of_call[order]) != 0)
+    before[begins | (np.append(-1, reached[:-1]) < 0)] = -1
+    found = np.empty(len(row), np.int64)
+    found[order] = before
+    return found[: len(taken)]
 
 
 def _last_ended(

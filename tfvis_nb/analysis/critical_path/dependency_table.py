@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.communication.participants import participants
 from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.nesting import nests, parents
 from tfvis_nb.core.categories import is_kind, map_categories
@@ -70,6 +71,7 @@ class Times:
     * ``ready``: when the event was ready or launched, never after its start; its start if ``known_ready`` is
       False.
     * ``step``, ``task``, ``device_number``: numbers of the step, the task and the device.
+    * ``participant``: the number of the task or device that takes part in collectives.
     * ``counts``: whether it may be on a path. Rows that repeat others may not: executor ops repeated on a
       thread, Horovod's phases of a collective, lines that summarise others.
     * ``executor``, ``device``, ``received``, ``thread``: rows of an executor, events on an accelerator,
@@ -92,6 +94,7 @@ class Times:
         self.task, self.device_number, lane = (
             events[name].cat.codes.to_numpy(np.int64) for name in ("task", "device", "lane")
         )
+        self.participant = participants(trace).cat.codes.to_numpy(np.int64)
         on_accelerator, host = accelerators(events), is_kind(events, "host")
         ops = is_kind(events, "op", "collective")
         self.executor = ops & map_categories(events["lane"], lambda name: name in _EXECUTOR)

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.communication.participants import participants
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.findings.rule import Figures, Threshold
 from tfvis_nb.core.format import format_duration
@@ -25,17 +26,19 @@ _NOUNS = {"device_compute": "kernels", "host_compute": "ops"}
 def work(trace: Trace, task: str) -> dict[str, Any] | None:
     """Compare a task's computing with the other task of its job that computes most; None if there is none.
 
+    Devices that meet in collectives are compared likewise.
+
     ``own_ns`` and ``other_ns`` are sums of durations: of kernels, or of ops if the job has no kernels.
     ``op`` is the op type with the largest difference, with its time and count on both, and ``line`` the line
     of the user's code with most of its time on this one; empty if unknown.
     """
     events = trace.events
-    job = task.rpartition("/task:")[0]
-    tasks = events["task"].astype(object).fillna("")
-    peers = tasks.str.startswith(f"{job}/task:").to_numpy() & (events["step"] != NO_STEP).to_numpy()
+    tasks = participants(trace).astype(object).fillna("")
+    kin = _kin(task)
+    peers = (tasks != "") & tasks.map(lambda name: _kin(name) == kin) & (events["step"] != NO_STEP)
     for computing in _NOUNS:
-        rows = np.flatnonzero(peers & (activity(trace) == NUMBER[computing]))
-        sums = _sums(trace, rows)
+        rows = np.flatnonzero(peers.to_numpy() & (activity(trace) == NUMBER[computing]))
+        sums = _sums(trace, rows, tasks.iloc[rows])
         totals = sums.groupby("task")["ns"].sum()
         others = totals.drop(task, errors="ignore")
         if totals.get(task, 0) and len(others):
@@ -67,11 +70,16 @@ def _line(trace: Trace, rows: np.ndarray) -> str:
     return str(trace.events["duration_ns"].iloc[rows].groupby(lines).sum().idxmax())
 
 
-def _sums(trace: Trace, rows: np.ndarray) -> pd.DataFrame:
+def _kin(name: str) -> tuple[str, bool]:
+    """Return the job of a task or device, and whether it is a device."""
+    return name.rpartition("/task:")[0], "/device:" in name
+
+
+def _sums(trace: Trace, rows: np.ndarray, tasks: pd.Series) -> pd.DataFrame:
     """Return the ``ns`` and the ``count`` of each op type of each task."""
     chosen = trace.events.iloc[rows]
-    columns = {name: chosen[name].astype(object).fillna("") for name in ("task", "op")}
-    grouped = chosen.assign(**columns).groupby(["task", "op"])["duration_ns"]
+    op = chosen["op"].astype(object).fillna("")
+    grouped = chosen.assign(task=tasks, op=op).groupby(["task", "op"])["duration_ns"]
     return grouped.agg(ns="sum", count="size").reset_index()
 
 

@@ -1,5 +1,6 @@
 """Tasks wait for a late one: at collectives, at the end of steps, or at ops that need tensors of all."""
 
+import re
 from math import exp, lgamma, log, log1p
 from typing import Any
 
@@ -46,7 +47,7 @@ from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.format import format_bytes, format_duration, format_number
 from tfvis_nb.core.intervals import lengths, union
-from tfvis_nb.core.labels import task_label
+from tfvis_nb.core.labels import device_location
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import whole
 from tfvis_nb.texts import Text
@@ -74,8 +75,14 @@ MAX_CHANCE = Threshold(
     " waits overlap count once, because a task that is late is late to all of them. A task that is always the"
     " last one is reported even if it meets the others only a few times",
 )
+MIN_WAIT_RATIO = Threshold(
+    0.1,
+    "longest wait at a time, as a fraction of the mean of these waits, from which it counts for that chance:"
+    " a collective right after another one shows little of who is late",
+)
 MIN_BUSY_FRACTION = Threshold(0.5, "fraction of the time after the others in which the straggler is active")
 
+_CPU = re.compile("/device:CPU:")
 _BARRIERS = {"collective": COLLECTIVE_SHARE, "inputs": INPUTS_SHARE, "end": END_SHARE}
 
 
@@ -135,7 +142,11 @@ def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -
     there = together[together["barrier"] == int(worst["barrier"])]
     # All waits are shown if they can be selected; among more, they would be too short to see.
     shown = together if len(together) <= SELECTED else there
-    figures = _figures(trace, latest, late, worst) | {
+    figures = _figures(trace, latest, late, worst)
+    if _CPU.search(figures["task"]) and not is_more(figures["work"], figures["sole_wait_ns"]):
+        # Devices of one CPU share its cores: the one that gets them later is late with the same work.
+        return []
+    figures |= {
         "ends_ns": spread,
         "others": len(there) - 1,
         "negotiations": _negotiations(trace, there["event"].tolist()),
@@ -195,8 +206,9 @@ def _is_regular(met: pd.DataFrame, task: str, *, by_chance: bool = False) -> boo
     longest = own.assign(first_ns=first)[own["last"]].sort_values("first_ns", kind="stable")
     reached = np.maximum.accumulate(longest["arrived_ns"].to_numpy(np.int64))
     apart = np.append(True, longest["first_ns"].to_numpy(np.int64)[1:] > reached[:-1])
-    occasion = longest.groupby(np.cumsum(apart))["lateness_ns"].idxmax()
-    last = (longest.loc[occasion, "task"] == task).to_numpy()
+    occasions = longest.loc[longest.groupby(np.cumsum(apart))["lateness_ns"].idxmax()]
+    waited = occasions["lateness_ns"].to_numpy()
+    last = (occasions["task"] == task).to_numpy()[waited >= MIN_WAIT_RATIO.value * waited.mean()]
     times, all_times = int(last.sum()), len(last)
     tasks = int(own.groupby("barrier")["task"].size().min())
     return (times == all_times and not by_chance) or _chance(times, all_times, tasks) <= MAX_CHANCE.value
@@ -306,7 +318,7 @@ def _activities(trace: Trace, task: str, step: int, start: int, end: int) -> dic
 
 
 def _word(key: str, figures: Figures) -> Texts:
-    subject = capital(task_label(figures["task"]) or figures["task"] or "the task")
+    subject = capital(device_location(figures["task"]) or figures["task"] or "the task")
     verb = "may be" if _doubt(figures) else "is"
     awaited = format_duration(figures["sole_wait_ns"])
     longest = ""
@@ -323,7 +335,7 @@ def _word(key: str, figures: Figures) -> Texts:
         advice = "Balance batch sizes, sequence lengths and the iterations of loops."
     if key == "straggler.collective":
         negotiated = figures["negotiations"]
-        other = "rank" if negotiated else "task"
+        other = _other(figures)
         if python:
             more = f"; nothing of TensorFlow runs on it then, and {sampled_clause(python)}"
             advice = "Look for Python that this task runs between its ops, such as reading input."
@@ -366,6 +378,13 @@ def _word(key: str, figures: Figures) -> Texts:
     return Texts(f"{subject} {verb} a straggler", text, advice, how)
 
 
+def _other(figures: Figures) -> str:
+    """Return the noun for those that wait."""
+    if figures.get("negotiations"):
+        return "rank"
+    return "device" if "/device:" in figures["task"] else "task"
+
+
 def _doubt(figures: Figures) -> str:
     """Return an adverb if clocks are known less well than the task is late; empty otherwise.
 
@@ -391,12 +410,12 @@ def _unnamed(negotiated: Figures | None) -> str:
 
 
 def _headline(figures: Figures) -> str:
-    subject = capital(task_label(figures["task"]) or figures["task"] or "the task")
+    subject = capital(device_location(figures["task"]) or figures["task"] or "the task")
     share = step_time(figures)
     if "barriers" not in figures:
         return f"{subject} {_doubt(figures)}runs alone for {share}"
     last, barriers = figures["last"], figures["barriers"]
-    other = "rank" if figures.get("negotiations") else "task"
+    other = _other(figures)
     others = "all others wait" if figures["others"] > 1 else f"the other {other} waits"
     which = f"all {barriers:,}" if last == barriers > 1 else f"{last:,} of {barriers:,}"
     where = "collectives" if "negotiations" in figures else "ops that need tensors of several tasks"
@@ -439,7 +458,7 @@ def _summarise(figures: Figures) -> str:
     if figures["share"] >= figures["threshold"] and not figures["reported"]:
         sentence += not_reported(
             "clocks do not show which task is late, others are late as often, the late one waits itself,"
-            " or it is late only while the job starts"
+            " it is late only while the job starts, or it shares the cores of its CPU with the others"
         )
     return f"{sentence}."
 
@@ -452,6 +471,7 @@ RULE = Rule(
         "END_SHARE": END_SHARE,
         "MIN_SPREAD_RATIO": MIN_SPREAD_RATIO,
         "MAX_CHANCE": MAX_CHANCE,
+        "MIN_WAIT_RATIO": MIN_WAIT_RATIO,
         "MIN_BUSY_FRACTION": MIN_BUSY_FRACTION,
         "WORK_RATIO": WORK_RATIO,
         "LATENESS": LATENESS,

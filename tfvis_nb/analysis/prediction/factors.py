@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.communication.participants import participants
 from tfvis_nb.analysis.communication.stragglers import stragglers
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.dataflow.edges import edges
@@ -99,13 +100,14 @@ def early_factors(trace: Trace, task: str) -> np.ndarray:
     """
     late = stragglers(trace)
     late = late[(late["task"].astype(str) == task).to_numpy()]
-    if late.empty or task not in trace.events["task"].cat.categories:
+    participant = participants(trace).astype(str)
+    if late.empty or not (participant == task).any():
         raise ValueError(Text("not_at_barriers", task=shown_task(task)))
     worst = late.loc[late.groupby("step")["sole_wait_ns"].idxmax()].set_index("step")
     first = trace.steps.set_index("step")["start_ns"].reindex(worst.index)
     times, lag_target = backtracker(trace).times, backtracker(trace).dependencies.target
     step = pd.Series(times.step)
-    own = (trace.events["task"].astype(str) == task).to_numpy()
+    own = (participant == task).to_numpy()
     own = own & (step.map(worst["arrived_ns"]) > times.start).to_numpy()
     event, arrived = (worst[name].to_numpy(np.int64) for name in ("event", "arrived_ns"))
     factors = 1 - (worst["sole_wait_ns"] / (arrived - first).clip(lower=1)).clip(0, 1)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.communication.participants import participants
 from tfvis_nb.analysis.communication.stragglers import stragglers
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.critical_path.dependency_table import KIND, Dependencies
@@ -91,8 +92,8 @@ def what_if(
         ``{"compile": 0}`` removes tracing and the preparation of new graphs, but not their first run.
         ``h2d``, ``d2h`` and ``d2d`` are copies.
     on_time
-        A task that arrives at each barrier no later than the last of the others: ``"worker 1"`` or its full
-        name.
+        A task or device that arrives at each barrier no later than the last of the others: ``"worker 1"``,
+        ``"CPU:1"`` or its full name.
     between_steps
         A factor of the time between the steps, except for that of input. ``typical_loop`` of the result has
         its effect.
@@ -172,7 +173,7 @@ def _checked(subject: str, given: Any, *, only_factors: bool = False) -> dict[st
 
 def _task_called(trace: Trace, name: str) -> str:
     """Return the full name of a task; if there is none, the message lists those at barriers, or else all."""
-    tasks: list[str] = trace.events["task"].cat.categories.astype(str).tolist()
+    tasks: list[str] = participants(trace).cat.categories.astype(str).tolist()
     for task in tasks:
         if name in (task, shown_task(task)):
             return task

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.communication.collective_waits import collective_waits
 from tfvis_nb.analysis.critical_path.backtrack import launching_parts
 from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER, activity
 from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
@@ -27,7 +28,8 @@ FIGURES: dict[str, str] = {
     "input_ns": f"Time spent waiting for the next batch, as in IteratorGetNext, {_REST}. Together with "
     f"h2d_ns, called input {_XPROF}.",
     "communication_ns": "Time spent receiving tensors from other tasks and in collectives, including "
-    f"waits, {_REST}. It is what is called device collectives {_XPROF}, plus the network.",
+    f"waits, {_REST}. Waits for another device of the task do not count for the task as a whole. It is what "
+    f"is called device collectives {_XPROF}, plus the network.",
     "launch_ns": "Time spent launching kernels and copies, and in the executor of an accelerator's ops, "
     "without waits of calls for earlier work of their stream or for their own copy, "
     f"{_REST}. Called kernel launch {_XPROF}. Missing if timeline.py replaced times of ops by those of their "
@@ -176,6 +178,18 @@ def _active(trace: Trace, here: StepDevices) -> tuple[np.ndarray, np.ndarray, np
     )
 
 
+def _arrivals(trace: Trace) -> np.ndarray:
+    """Return until when each collective waited for a device of its own task, epoch ns; 0 for other events."""
+    waited = collective_waits(trace)
+    task = trace.events["task"].cat.codes.to_numpy()[waited["event"].to_numpy(np.int64)]
+    # The rows of a collective are ordered by arrival.
+    last = np.searchsorted(waited["collective"], waited["collective"], "right") - 1
+    own = waited[(task == task[last]) & waited["wait_ns"].notna()]
+    until = np.zeros(len(trace.events), np.int64)
+    until[own["event"]] = own["start_ns"] + own["wait_ns"].astype("int64")
+    return until
+
+
 class _Swept(NamedTuple):
     """The rows of the breakdown with start, end and activity, and the GPUs that were not traced."""
 
@@ -192,8 +206,13 @@ def _sweep(trace: Trace) -> _Swept | None:
     if here is None:
         return None
     on_device = priority_union(*_active(trace, here))
-    # Combine the devices of a task, because their segments are fewer than the events.
-    on_task = priority_union(here.whole[on_device.group], on_device.start, on_device.end, on_device.level)
+    moved = np.clip(_arrivals(trace)[here.event], here.start, here.end)
+    if (moved > here.start).any():
+        device, start, end, level = _active(trace, here._replace(start=moved))
+        on_task = priority_union(here.whole[device], start, end, level)
+    else:
+        # Combine the devices of a task, because their segments are fewer than the events.
+        on_task = priority_union(here.whole[on_device.group], on_device.start, on_device.end, on_device.level)
     both = Segments(*(np.concatenate(pair) for pair in zip(on_device, on_task, strict=True)))
     shown = ~here.nowhere
     kept = both.take(shown[both.group])

@@ -22,7 +22,7 @@ from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.steps.outside_steps import is_one_recording, outside_steps
 from tfvis_nb.analysis.steps.slow_steps import median_step
 from tfvis_nb.core.format import format_percent
-from tfvis_nb.core.labels import printable, task_label
+from tfvis_nb.core.labels import device_location, printable, task_label
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.prediction import BETWEEN, HIDDEN, ON_GPU, ON_TIME
 from tfvis_nb.core.trace import Trace
@@ -248,7 +248,7 @@ def _names(trace: Trace) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     if outside is not None and outside.between_ns and is_one_recording(trace):
         yield BETWEEN, [(BETWEEN, "all that runs there")]
     tasks = late_tasks(trace)["task"].astype(str).unique().tolist()
-    yield ON_TIME, [(task, printable(task_label(task) or task, _LONGEST_LABEL)) for task in tasks]
+    yield ON_TIME, [(task, printable(device_location(task) or task, _LONGEST_LABEL)) for task in tasks]
 
 
 def _lines(trace: Trace) -> tuple[pd.DataFrame, pd.Series]:

@@ -14,6 +14,7 @@ from tfvis_nb.core.clock_bounds import from_json
 from tfvis_nb.core.metadata import DAMAGED, portable
 from tfvis_nb.core.metadata import from_json as metadata_from_json
 from tfvis_nb.core.nested_columns import (
+    EXECUTOR,
     FLOWS_IN,
     FLOWS_OUT,
     GRAPH_INPUTS,
@@ -29,6 +30,7 @@ from tfvis_nb.reading.chrome.table import category, make_trace, masked
 from tfvis_nb.reading.chrome.values import integers, maybe_texts, text, texts
 from tfvis_nb.texts import Text, notes_from_json
 
+_TEXTS = ("raw_device", EXECUTOR)
 _NUMBERS = (*LINKING, MOVED, RECORDED_DURATION)
 _KEPT = (
     "step",
@@ -41,7 +43,7 @@ _KEPT = (
     FLOWS_OUT,
     FLOWS_IN,
     GRAPH_INPUTS,
-    "raw_device",
+    *_TEXTS,
     "event",
 )
 
@@ -154,9 +156,10 @@ def _numbered_on(step: np.ndarray, file: np.ndarray) -> np.ndarray:
 def _nested(kept: Mapping[str, list[Any]]) -> pa.Table | None:
     """Make nested columns of the numbers that link bars and the names of streams; None if there are none."""
     columns: dict[str, pa.Array] = {}
-    recorded = maybe_texts(kept["raw_device"])
-    if recorded.null_count < len(recorded):
-        columns["raw_device"] = recorded.cast(pa.string()).dictionary_encode()
+    for name in _TEXTS:
+        recorded = maybe_texts(kept[name])
+        if recorded.null_count < len(recorded):
+            columns[name] = recorded.cast(pa.string()).dictionary_encode()
     for name in _NUMBERS:
         numbers, known = integers(kept[name])
         if known.any():

@@ -207,8 +207,7 @@ def _spread(step: np.ndarray, links: Links, threads: Threads, chosen: np.ndarray
     source, target = links.taken_up()
     region = links.mark("region")
     ends = _region_ends(region, threads)
-    seeds, numbers = chosen, np.arange(len(chosen), dtype=np.int32)
-    _fill_from(step, threads, ends, seeds, numbers)
+    _fill_from(step, threads, ends, chosen, np.arange(len(chosen), dtype=np.int32))
     ran = executed_steps(links, _jitted_calls(links, threads), start, step)
     if len(ran.rows):
         step[ran.rows] = ran.numbers
@@ -216,13 +215,31 @@ def _spread(step: np.ndarray, links: Links, threads: Threads, chosen: np.ndarray
         step[target[ended]] = step[source[ended]]
         begins, inside = _around(ran.rows, region, threads, ends)
         _fill_from(step, threads, ends, begins, step[inside])
-    while len(seeds):
-        reached = (step[source] != NO_STEP) & (step[target] == NO_STEP) & (threads.position[target] >= 0)
-        seeds, kept = np.unique(target[reached], return_index=True)
-        _fill_from(step, threads, ends, seeds, step[source[reached][kept]])
+    _fill_taken_up(step, links, threads, ends)
     if len(ran.rows):
         compiling = np.isin(np.arange(len(chosen)), step[links.mark("lowering").rows])
         _move_to_running(step, threads, ran, start, compiling, links.mark("ended").rows)
+
+
+def runs(links: Links, threads: Threads, rows: np.ndarray) -> np.ndarray:
+    """Return the index in `rows` of the graph run that each row works for (int32); `NO_STEP` for none."""
+    number = np.full(len(threads.position), NO_STEP, np.int32)
+    ends = _region_ends(links.mark("region"), threads)
+    _fill_from(number, threads, ends, rows, np.arange(len(rows), dtype=np.int32))
+    _fill_taken_up(number, links, threads, ends)
+    return number
+
+
+def _fill_taken_up(number: np.ndarray, links: Links, threads: Threads, ends: np.ndarray) -> None:
+    """Give rows that take up work the number of the row that handed it on, round by round."""
+    source, target = links.taken_up()
+    on_thread = threads.position[target] >= 0
+    while True:
+        reached = (number[source] != NO_STEP) & (number[target] == NO_STEP) & on_thread
+        if not reached.any():
+            return
+        seeds, kept = np.unique(target[reached], return_index=True)
+        _fill_from(number, threads, ends, seeds, number[source[reached][kept]])
 
 
 def _move_to_running(

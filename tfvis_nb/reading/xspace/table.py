@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 
 from tfvis_nb import events as event_table
-from tfvis_nb.core.nested_columns import ITERATOR
+from tfvis_nb.core.nested_columns import EXECUTOR, ITERATOR
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import undivided
@@ -18,6 +18,7 @@ from tfvis_nb.reading.stepstats.timestamps import ABSURD
 from tfvis_nb.reading.xspace.eager import name_eager_ops
 from tfvis_nb.reading.xspace.epoch import EARLIEST_NS
 from tfvis_nb.reading.xspace.events import Line
+from tfvis_nb.reading.xspace.executors import executor_devices
 from tfvis_nb.reading.xspace.jitted import jitted_function
 from tfvis_nb.reading.xspace.links import Links
 from tfvis_nb.reading.xspace.planes import Plane
@@ -65,6 +66,7 @@ def table(parts: list[LineRows], programs: Programs, began: int, *, threadpool: 
     threads = Threads(_threads(parts), start, duration)
     step, chosen = find_steps(links, threads, start, programs.own_functions)
     name_eager_ops(rows, links, threads)
+    executors = executor_devices(rows, links, threads)
     order = _order(links, start, duration, usable, threadpool, notes)
     columns = _times(links, start, duration, order, began, notes)
     columns["step"] = step[order]
@@ -78,6 +80,8 @@ def table(parts: list[LineRows], programs: Programs, began: int, *, threadpool: 
     origins, stacks = programs.columns(links.mark("instruction"), len(usable), order, notes)
     for name, column in origins.items():
         nested = nested.append_column(name, column)
+    if executors is not None:
+        nested = nested.append_column(EXECUTOR, executors.take(pa.array(order)))
     labels = _labels(parts, links, chosen)
     columns |= _texts(parts, order)
     del rows, links
