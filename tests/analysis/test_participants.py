@@ -79,7 +79,7 @@ def test_collectives_of_one_device_meet_no_other() -> None:
     assert session(uneven).collective_waits.empty
 
 
-def test_devices_of_several_tasks_meet_by_the_number_of_their_collective() -> None:
+def test_devices_of_tasks_meet_by_the_number_of_collectives() -> None:
     places = [f"/job:worker/replica:0/task:{task}/device:GPU:{gpu}" for task in range(2) for gpu in range(2)]
     trace = session(
         [
@@ -117,7 +117,7 @@ def test_kernels_of_several_devices_meet() -> None:
     assert [wait for *_, wait in arrivals(tv.Trace(trace.events))] == [10, 0]
 
 
-def test_a_wait_for_a_device_of_the_same_task_is_no_communication() -> None:
+def test_waits_for_devices_of_a_task_are_no_communication() -> None:
     rows = [
         (0, 80, "CPU:0", "CollectiveReduce", "CollectiveReduce"),
         (0, 60, "CPU:1", "MatMul", "MatMul"),
@@ -229,3 +229,15 @@ def test_devices_stay_in_written_and_anonymous_traces(mirrored: tv.Trace, tmp_pa
         assert arrivals(written) == arrivals(mirrored)
         assert executors(written).equals(executors(mirrored))
     assert arrivals(anonymized([mirrored])[0]) == arrivals(mirrored)
+
+
+def test_late_device_on_time_saves_the_waits_at_all_collectives(mirrored: tv.Trace) -> None:
+    predicted = mirrored.what_if(on_time="CPU:1")
+    share = late_tasks(mirrored)["share"].max()
+    before, after = (
+        one.steps.loc[one.steps["step"] >= 0, "duration_ns"].sum() for one in (mirrored, predicted)
+    )
+    assert predicted.doubt is None
+    assert abs((1 - after / before) - share) < 0.05
+    assert late_tasks(predicted)["share"].max() < share / 2
+    assert mirrored.findings["gain"].iloc[0] > 0.9 * share

@@ -96,36 +96,50 @@ def _bounds(trace: Trace) -> pd.Series:
 def early_factors(trace: Trace, task: str) -> np.ndarray:
     """Return the factor of each event with which the task arrives together with the last of the others.
 
-    Not all time before a task arrives is its own work, so the effect of a first guess determines the rest.
+    A task that is late to several barriers one after another is so since the one before. Not all time before
+    it arrives is its own work, so the effect of a first guess determines the rest.
     """
-    late = stragglers(trace)
-    late = late[(late["task"].astype(str) == task).to_numpy()]
+    met = stragglers(trace)
+    late = met[(met["task"].astype(str) == task).to_numpy()]
     participant = participants(trace).astype(str)
     if late.empty or not (participant == task).any():
         raise ValueError(Text("not_at_barriers", task=shown_task(task)))
-    worst = late.loc[late.groupby("step")["sole_wait_ns"].idxmax()].set_index("step")
-    first = trace.steps.set_index("step")["start_ns"].reindex(worst.index)
     times, lag_target = backtracker(trace).times, backtracker(trace).dependencies.target
-    step = pd.Series(times.step)
-    own = (participant == task).to_numpy()
-    own = own & (step.map(worst["arrived_ns"]) > times.start).to_numpy()
-    event, arrived = (worst[name].to_numpy(np.int64) for name in ("event", "arrived_ns"))
-    factors = 1 - (worst["sole_wait_ns"] / (arrived - first).clip(lower=1)).clip(0, 1)
+    late = late[late["sole_wait_ns"] > 0].sort_values(["step", "arrived_ns"], ignore_index=True)
+    before = late.groupby("step")["arrived_ns"].shift()
+    late["since_ns"] = before.fillna(late["step"].map(trace.steps.set_index("step")["start_ns"])).astype(
+        "int64"
+    )
+    late["lost_ns"] = late["sole_wait_ns"].clip(upper=late["arrived_ns"] - late["since_ns"]).clip(lower=0)
+    late = late[late["lost_ns"] > 0].reset_index(drop=True)
+    own = np.flatnonzero((participant == task).to_numpy())
+    own = own[np.argsort(times.start[own], kind="stable")]
+    started = pd.DataFrame({"arrived_ns": times.start[own], "step": times.step[own]})
+    ends = late.assign(row=late.index).sort_values("arrived_ns", kind="stable")[["arrived_ns", "step", "row"]]
+    row = pd.merge_asof(
+        started, ends, on="arrived_ns", by="step", direction="forward", allow_exact_matches=False
+    )["row"].to_numpy(np.float64)
+    own, row = own[~np.isnan(row)], row[~np.isnan(row)].astype(np.int64)
+    removed = late["lost_ns"] / (late["arrived_ns"] - late["since_ns"])
 
     def early() -> np.ndarray:
-        return np.where(own, step.map(factors).fillna(1.0), 1.0)
+        factor = np.ones(len(trace.events))
+        factor[own] = 1 - removed.clip(0, 1).to_numpy()[row]
+        return factor
 
     factor = early()
     guess = replay(trace, no_change(trace)._replace(factor=factor, lag_factor=factor[lag_target]))
+    event, arrived = (late[name].to_numpy(np.int64) for name in ("event", "arrived_ns"))
     side = np.where(arrived == times.start[event], guess.start[event], guess.end[event])
-    gained = arrived - int(times.start[0]) - side
-    # What earlier steps gain moves this one as a whole.
+    gained = pd.Series(arrived - int(times.start[0]) - side)
+    # What earlier steps and barriers gain moves this one as a whole.
     begins = pd.DataFrame(
         {"recorded": times.start - int(times.start[0]), "guess": guess.start, "step": times.step}
     )
-    begins = begins[times.counts].groupby("step").min().reindex(worst.index)
-    gained = (gained - (begins["recorded"] - begins["guess"]).to_numpy()).clip(1)
-    factors = (1 - (1 - factors) * worst["sole_wait_ns"] / gained).clip(0, 1)
+    begins = begins[times.counts].groupby("step").min()
+    of_step = late["step"].map(begins["recorded"] - begins["guess"])
+    gained -= gained.groupby(late["step"]).shift().fillna(of_step)
+    removed = removed * late["lost_ns"] / gained.clip(lower=1)
     return early()
 
 
