@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 import tfvis_nb as tv
@@ -42,6 +43,40 @@ def trace_of(*rows: dict[str, Any]) -> tv.Trace:
 def edges(trace: tv.Trace) -> list[tuple[int, int, str]]:
     found = trace.edges
     return list(zip(found["source"].tolist(), found["target"].tolist(), found["kind"].tolist(), strict=True))
+
+
+def test_of_alternative_inputs_the_last_one_counts() -> None:
+    plain = trace_of(*({"detail": f"{name} = Op()"} for name in ("first", "b", "later", "c")))
+    inputs = pa.array([None, ["first|later"], ["first"], ["first|later", "b"]])
+    trace = tv.Trace(plain.events, nested=pa.table({"graph_inputs": inputs}))
+    assert edges(trace) == [(0, 1, "data"), (0, 2, "data"), (1, 3, "data"), (2, 3, "data")]
+
+
+def test_inputs_come_from_the_same_run_of_a_function() -> None:
+    names = ["FunctionRun", "FunctionRun", *["ExecutorState::Process", "a", "b"] * 2]
+    start = [0, 1, 10, 11, 20, 12, 13, 30]
+    kinds = ["op" if len(name) == 1 else "host" for name in names]
+    lanes = ["python", "python", *["one"] * 3, *["other"] * 3]
+    duration = [60, 40, 20, 1, 4, 30, 1, 1]
+    table = pd.DataFrame(
+        {"name": names, "kind": kinds, "lane": lanes, "start_ns": start, "duration_ns": duration}
+    )
+    order = table["start_ns"].argsort(kind="stable").to_numpy()
+    nested = pa.table(
+        {
+            "produced": [7, 8, *[None] * 6],
+            "consumed": [None, None, 7, None, None, 8, None, None],
+            "graph_inputs": [["a"] if name == "b" else None for name in names],
+        }
+    )
+    columns = table.take(order).assign(device=CPU, step=0)
+    trace = tv.Trace(
+        events.build({name: columns[name] for name in columns.columns}), nested=nested.take(order)
+    )
+    rows = {int(row): at for at, row in enumerate(order)}
+    assert (rows[3], rows[4], "data") in edges(trace)
+    assert (rows[6], rows[7], "data") in edges(trace)
+    assert sum(kind == "data" for _, _, kind in edges(trace)) == 2
 
 
 def test_data_and_control() -> None:

@@ -45,7 +45,9 @@ MOVED, RECORDED_DURATION = "moved_ns", "recorded_duration_ns"
 """Nested columns of predicted times: how much later than recorded an event starts, and how long it took."""
 
 GRAPH_INPUTS = "graph_inputs"
-"""Nested column: inputs of an op that are in the partition graphs but not in its label, such as ``^a``."""
+"""Nested column: inputs of an op in its graph but not in its label, such as ``a``, ``^a`` or ``a|b``."""
+OR = "|"
+"""Separates inputs of which an execution of the op used one: the first or a later value of a loop."""
 
 
 def validate_nested(table: pa.Table) -> pa.Table:

@@ -51,15 +51,14 @@ class NumberedEvents:
         self.task = events["task"].cat.codes.to_numpy(np.int64)
         self.start = events["start_ns"].to_numpy()
         self.end = self.start + events["duration_ns"].to_numpy()
+        self.here = self.executions(self.step, self.device)
+        self.anywhere = self.executions(self.step, np.full(len(events), -1))
+
+    def executions(self, step: np.ndarray, device: np.ndarray) -> Executions:
+        """Return the executions of nodes by the step, or another number, and device of each event."""
         ran = self.executor
         ready = self.column("compute_end_ns", self.end)[ran]
-        self.here = Executions(
-            self.key(self.step[ran], self.device[ran], self.name[ran]), ready, self.start[ran], ran
-        )
-        anywhere = np.full(len(ran), -1)
-        self.anywhere = Executions(
-            self.key(self.step[ran], anywhere, self.name[ran]), ready, self.start[ran], ran
-        )
+        return Executions(self.key(step[ran], device[ran], self.name[ran]), ready, self.start[ran], ran)
 
     def _device_numbers(self, column: str) -> np.ndarray:
         indices = self.devices.get_indexer(self.events[column].cat.categories)

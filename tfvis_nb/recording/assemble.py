@@ -35,6 +35,7 @@ from tfvis_nb.recording.stacks.sources import (
     put_session_stacks,
 )
 from tfvis_nb.recording.tensorflow_tracer import TensorFlowTracer
+from tfvis_nb.recording.written_graphs import put_written_inputs
 from tfvis_nb.texts import Text, id_of
 
 
@@ -58,6 +59,9 @@ def assembled(
         traces = [_profile(profile, tensorflow.profiles.graphs) for profile in recorded]
         profiled = [trace for trace in traces if trace is not None]
         profiles = [profile.data for profile in recorded]
+        if options.partition_graphs:
+            for trace in profiled:
+                put_written_inputs(trace, tensorflow.functions.graphs)
     if sources is not None:
         graphs = [run.graph for run in runs]
         if sessions is not None:

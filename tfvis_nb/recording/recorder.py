@@ -315,7 +315,7 @@ def trace(
         nothing at other levels.
     partition_graphs
         Whether to keep the executed graphs, after placement and optimisation: those of each session run, and
-        of functions first called in the block.
+        of functions first called in the block. Also keeps which ops of functions made the inputs of others.
     steps
         Whether to leave out events outside steps.
     source

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.profiler.profiles import ProfileTracer
 from tfvis_nb.recording.sessions.runs import SessionTracer
+from tfvis_nb.recording.stacks.functions import SeenFunctions
 from tfvis_nb.recording.stacks.watch import SourceWatch
 
 
@@ -14,12 +17,18 @@ class TensorFlowTracer:
     def __init__(self, options: TraceOptions) -> None:
         self.profiles = ProfileTracer(options)
         self.sessions = SessionTracer(options, lambda: self.profiles.active)
-        self.sources = SourceWatch() if options.source else None
+        self.functions = SeenFunctions()
+        self.sources = SourceWatch(self.functions) if options.source else None
+        self._graphs = options.partition_graphs
 
     def watch(self) -> None:
         """Start to note the code that runs, until `end`; this imports TensorFlow."""
         if self.sources is not None:
             self.sources.install()
+        elif self._graphs:
+            # Another release of TensorFlow may lack what is replaced.
+            with contextlib.suppress(Exception):
+                self.functions.watch()
 
     def install(self) -> None:
         """Start or continue recording."""
@@ -37,6 +46,8 @@ class TensorFlowTracer:
         """End the notes."""
         if self.sources is not None:
             self.sources.remove()
+        else:
+            self.functions.end()
 
     def take(self, other: TensorFlowTracer | None) -> None:
         """Add what another tracer has recorded since `remove`."""

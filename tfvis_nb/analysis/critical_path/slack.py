@@ -34,14 +34,14 @@ def slack(trace: Trace) -> pd.DataFrame:
     Parameters
     ----------
     trace
-        A trace whose executor labels show the inputs of ops.
+        A trace that shows the inputs of ops, in executor labels or graphs.
 
     Returns
     -------
     pandas.DataFrame
         ``event`` (int64 id), ``step`` and ``slack_ns`` (int64), one row per event of a step that does not
         repeat others, ordered by event. `cannot_say` if the trace does not show inputs of ops, as in
-        profiles, because dependents are then unknown.
+        profiles read from files, because dependents are then unknown.
 
     Examples
     --------

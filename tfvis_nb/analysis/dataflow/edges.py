@@ -4,8 +4,9 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.dataflow.function_runs import function_runs
 from tfvis_nb.analysis.dataflow.graph_inputs import graph_inputs
-from tfvis_nb.analysis.dataflow.label_inputs import Inputs, inputs, numbered
+from tfvis_nb.analysis.dataflow.label_inputs import Inputs, graph_nodes, inputs
 from tfvis_nb.analysis.dataflow.recorded_links import recorded_links
 from tfvis_nb.core.categories import containing, is_kind
 from tfvis_nb.core.devices import HOROVOD
@@ -30,9 +31,10 @@ def edges(trace: Trace) -> pd.DataFrame:
 
     * ``flow``: an arrow of a Chrome trace, from the bar in which it starts to the bar to which it leads.
 
-    Edges are found by name within a step. The inputs of an op come from the label of its row and, if the
-    trace has them, from the partition graphs, which are complete. If a name ran several times, as in a loop,
-    the latest execution that ended before its consumer started counts.
+    Edges are found by name within a step, and in a profile within a run of a function. The inputs of an op
+    come from the label of its row and, if the trace has them, from graphs. Graphs of functions also lead
+    through ops without events, which TensorFlow fused, removed or does not record. If a name ran several
+    times, as in a loop, the latest execution that ended before its consumer started counts.
     """
     guessed = _Finder(trace).edges()
     recorded = recorded_links(trace)
@@ -49,6 +51,8 @@ class _Finder(NumberedEvents):
         self.launched = np.flatnonzero(
             is_kind(self.events, *DEVICE) | ((kind == "collective") & (lane != "collective"))
         )
+        self._run = self.step
+        self._made_here, self._made = self.here, self.anywhere
         self._found: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
 
     def _add(self, source: np.ndarray, target: np.ndarray, kind: np.ndarray | int) -> None:
@@ -70,29 +74,48 @@ class _Finder(NumberedEvents):
         listed = inputs(texts_of(self.events["detail"].iloc[self.executor]), self.names)
         row, given = graph_inputs(self.trace, self.executor)
         if len(row):
-            listed = listed.joined(Inputs(row, *numbered(given, self.names)))
+            listed = listed.joined(graph_nodes(row, given, self.names))
+            self._number_runs()
         consumer = self.executor[listed.row]
         kind = np.where(listed.control, KINDS.index("control"), KINDS.index("data"))
         local = (listed.node >= 0) & self.anywhere.has(
             self.key(self.step[consumer], np.full(len(consumer), -1), listed.node)
         )
-        self._add(self._producer(consumer[local], listed.node[local]), consumer[local], kind[local])
+        producer = self._producer(consumer[local], listed.node[local])
+        self._add(self._last(producer, listed.choice[local]), consumer[local], kind[local])
         remote = ~local & (listed.origin >= 0)
         arrived = self._arrivals(consumer, listed, remote)
         arrived |= self._fetched(consumer, listed, ~local & ~arrived)
         direct = remote & ~arrived
         self._add(self._producer(consumer[direct], listed.origin[direct]), consumer[direct], kind[direct])
 
+    def _number_runs(self) -> None:
+        """Number the runs of functions, because no input comes from another run of the same step."""
+        number = function_runs(self.trace).number
+        if (number >= 0).any():
+            self._run, _ = pd.factorize(self.step * (number.max() + 2) + number)
+            self._made_here = self.executions(self._run, self.device)
+            self._made = self.executions(self._run, np.full(len(self.step), -1))
+
     def _producer(self, consumer: np.ndarray, node: np.ndarray) -> np.ndarray:
         """Return the execution of `node` that each consumer used; on its own device if it ran there."""
-        step, start = self.step[consumer], self.start[consumer]
-        key = self.key(step, self.device[consumer], node)
-        producer = self.here.find(key, start, start)
-        other = np.flatnonzero(~self.here.has(key))
-        key = self.key(step[other], np.full(len(other), -1), node[other])
+        run, start = self._run[consumer], self.start[consumer]
+        key = self.key(run, self.device[consumer], node)
+        producer = self._made_here.find(key, start, start)
+        other = np.flatnonzero(~self._made_here.has(key))
+        key = self.key(run[other], np.full(len(other), -1), node[other])
         # Another task's clock may be behind, so a single execution counts even if it seems to start later.
-        producer[other] = self.anywhere.find(key, start[other])
+        producer[other] = self._made.find(key, start[other])
         return producer
+
+    def _last(self, producer: np.ndarray, choice: np.ndarray) -> np.ndarray:
+        """Return the producers, of each choice only the last one."""
+        several = np.flatnonzero((choice >= 0) & (producer >= 0))
+        order = several[np.lexsort((self.end[producer[several]], choice[several]))]
+        earlier = order[:-1][choice[order[1:]] == choice[order[:-1]]]
+        last = producer.copy()
+        last[earlier] = -1
+        return last
 
     def _arrivals(self, consumer: np.ndarray, listed: Inputs, remote: np.ndarray) -> np.ndarray:
         """Link producer, transfer and consumer; return a mask of the inputs that arrived by a transfer.

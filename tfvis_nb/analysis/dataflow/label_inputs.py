@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tfvis_nb.core.nested_columns import OR
 from tfvis_nb.core.tensor_senders import numbers
 
 _INPUTS = r"(?s) = [^ (]+\((?P<inputs>.*)\)$"
@@ -23,16 +24,18 @@ class Inputs:
     node: np.ndarray
     origin: np.ndarray
     control: np.ndarray  # Whether it is a control input
+    choice: np.ndarray  # Of the inputs with the same number, an execution used one; -1: it used this one
 
     def joined(self, other: "Inputs") -> "Inputs":
         """Return these and those of `other`, without duplicates."""
-        row, node, origin, control = (
+        row, node, origin, control, choice = (
             np.concatenate(both) for both in zip(vars(self).values(), vars(other).values(), strict=True)
         )
         width = int(max(node.max(initial=0), origin.max(initial=0))) + 2
         which = np.where(node >= 0, node, width + origin)
-        _, first = np.unique((row * 2 * width + which) * 2 + control, return_index=True)
-        return Inputs(row[first], node[first], origin[first], control[first])
+        key = (row * 2 * width + which) * 2 + control
+        _, first = np.unique(key * (int(choice.max(initial=-1)) + 2) + choice + 1, return_index=True)
+        return Inputs(row[first], node[first], origin[first], control[first], choice[first])
 
 
 def inputs(labels: pa.Array, names: pa.Array) -> Inputs:
@@ -44,13 +47,22 @@ def inputs(labels: pa.Array, names: pa.Array) -> Inputs:
     lists = pc.split_pattern(listed.fill_null(""), ", ")
     row = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False).astype(np.int64)
     given = pc.list_flatten(lists)
-    node, origin, control = numbered(given, names)
+    node, origin, control = _numbered(given, names)
     real = pc.not_equal(given, "").to_numpy(zero_copy_only=False)
-    return Inputs(row[real], node[real], origin[real], control[real])
+    return Inputs(row[real], node[real], origin[real], control[real], np.full(int(real.sum()), -1))
 
 
-def numbered(given: pa.Array, names: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the columns of `Inputs` except the row, for inputs such as ``a``, ``a:1`` or ``^a``."""
+def graph_nodes(row: np.ndarray, given: pa.Array, names: pa.Array) -> Inputs:
+    """Return the inputs of rows from their graphs, such as ``a:1``, ``^a`` or ``a|b``."""
+    lists = pc.split_pattern(given, OR)
+    which = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False).astype(np.int64)
+    several = pc.greater(pc.list_value_length(lists), 1).to_numpy(zero_copy_only=False)
+    choice = np.where(several[which], which, -1)
+    return Inputs(row[which], *_numbered(pc.list_flatten(lists), names), choice)
+
+
+def _numbered(given: pa.Array, names: pa.Array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return ``node``, ``origin`` and ``control`` of `Inputs` for inputs such as ``a``, ``a:1`` or ``^a``."""
     encoded = given.dictionary_encode()
     texts = encoded.dictionary
     which = encoded.indices.to_numpy(zero_copy_only=False)

@@ -15,7 +15,9 @@ from tfvis_nb.kinds import MOVING
 from tfvis_nb.recording.stacks.functions import is_pipeline, pipeline_graphs
 from tfvis_nb.recording.stacks.graph_nodes import GraphNodes
 
-_CALL = re.compile(r"(?:EagerLocalExecute: )?(?P<function>__(?:inference|forward|backward)_.+_\d+)")
+CALL = re.compile(r"(?:EagerLocalExecute: )?(?P<function>__(?:inference|forward|backward)_.+_\d+)")
+"""Matches the names of events that call a function."""
+
 _TRANSFERRED = re.compile(r"edge_\d+_")
 _MADE = [
     re.compile(pattern, re.DOTALL)
@@ -79,7 +81,7 @@ class EventOps:
         events = trace.events
         rows = np.flatnonzero(_has_node(events) & ~events["detail"].str.startswith("Eager").fillna(False))
         code, texts = _numbered(events["name"])
-        called = [match["function"] if (match := _CALL.fullmatch(text)) else "" for text in texts]
+        called = [match["function"] if (match := CALL.fullmatch(text)) else "" for text in texts]
         calls = np.flatnonzero(np.array([name in functions for name in called])[code])
         number, names = pd.factorize(np.array(called, object)[code[calls]])
         distinct = names.tolist()

@@ -22,8 +22,8 @@ from tfvis_nb.recording.stacks.source_files import SourceFiles
 class SourceWatch:
     """Notes functions, tracings and eager calls between `install` and `remove`. It never breaks the code."""
 
-    def __init__(self) -> None:
-        self.functions = SeenFunctions()
+    def __init__(self, functions: SeenFunctions) -> None:
+        self.functions = functions
         self.lines = EagerLines()
         self.tracings = TracingWatch()
         self.failed = ""

@@ -1,0 +1,62 @@
+"""The runs of functions that the ops of a profile belong to."""
+
+from typing import NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from tfvis_nb.analysis.dataflow.recorded_links import link_numbers
+from tfvis_nb.analysis.events.nesting import parents
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
+
+_EXECUTOR = "ExecutorState::Process"
+
+
+class FunctionRuns(NamedTuple):
+    """The runs of functions and graphs in a profile.
+
+    - `number`: The run of each event, -1 if it is not known.
+    - `callers`: The innermost event on the calling thread for each run, -1 if there are none or several.
+    """
+
+    number: np.ndarray
+    callers: np.ndarray
+
+
+def function_runs(trace: Trace, parent: np.ndarray | None = None) -> FunctionRuns:
+    """Find the runs of functions. `parent` has the `parents` of the events, if they are known.
+
+    An executor works for one run at a time, and the profile links it to the call that started the run.
+    """
+    number = np.full(len(trace.events), -1)
+    rows, consumed = link_numbers(trace.nested, "consumed")
+    ran = (trace.events["name"].iloc[rows] == _EXECUTOR).to_numpy(bool)
+    if not ran.any():
+        return FunctionRuns(number, np.zeros(0, np.int64))
+    number[rows[ran]], run = pd.factorize(consumed[ran])
+    parent = parents(trace.events) if parent is None else parent
+    outer = parent.copy()
+    while len(todo := np.flatnonzero((number < 0) & (outer >= 0))):
+        number[todo] = number[outer[todo]]
+        # Each round doubles the distance.
+        outer[todo] = np.where(outer[outer[todo]] >= 0, outer[outer[todo]], -1)
+    _add_unfinished(trace, number)
+    rows, produced = link_numbers(trace.nested, "produced")
+    called = pd.Index(run).get_indexer(produced)
+    starts = pd.Series(rows[called >= 0]).groupby(called[called >= 0]).agg(["first", "size"])
+    callers = np.full(len(run), -1)
+    callers[starts.index] = np.where(starts["size"] == 1, starts["first"], -1)
+    return FunctionRuns(number, callers)
+
+
+def _add_unfinished(trace: Trace, number: np.ndarray) -> None:
+    """Give events without a run that of their step, if all others of the step belong to a single one.
+
+    The last executor may still work when the profile ends, so it has no event.
+    """
+    step = trace.events["step"].to_numpy(np.int64)
+    known = (number >= 0) & (step != NO_STEP)
+    runs = pd.Series(number[known]).groupby(step[known]).agg(["min", "max"])
+    alone = runs["min"][runs["min"] == runs["max"]].reindex(step, fill_value=-1).to_numpy()
+    number[number < 0] = alone[number < 0]
