@@ -52,31 +52,59 @@ def test_of_alternative_inputs_the_last_one_counts() -> None:
     assert edges(trace) == [(0, 1, "data"), (0, 2, "data"), (1, 3, "data"), (2, 3, "data")]
 
 
+def profile_of(*rows: dict[str, Any]) -> tv.Trace:
+    """Make a profile of events ordered by start, some with ``produced``, ``consumed`` or ``graph_inputs``."""
+    table = pd.DataFrame([{"kind": "host", "device": CPU, "step": 0} | row for row in rows])
+    links = ("produced", "consumed", "graph_inputs")
+    nested = pa.table({name: [row.get(name) for row in rows] for name in links})
+    columns = {name: table[name] for name in table.columns if name not in links}
+    return tv.Trace(events.build(columns), nested=nested)
+
+
+def host(name: str, lane: str, start_ns: int, duration_ns: int, **links: int) -> dict[str, Any]:
+    return {"name": name, "lane": lane, "start_ns": start_ns, "duration_ns": duration_ns} | links
+
+
+def op(name: str, lane: str, start_ns: int, *given: str) -> dict[str, Any]:
+    return host(name, lane, start_ns, 1) | {"kind": "op", "graph_inputs": list(given)}
+
+
 def test_inputs_come_from_the_same_run_of_a_function() -> None:
-    names = ["FunctionRun", "FunctionRun", *["ExecutorState::Process", "a", "b"] * 2]
-    start = [0, 1, 10, 11, 20, 12, 13, 30]
-    kinds = ["op" if len(name) == 1 else "host" for name in names]
-    lanes = ["python", "python", *["one"] * 3, *["other"] * 3]
-    duration = [60, 40, 20, 1, 4, 30, 1, 1]
-    table = pd.DataFrame(
-        {"name": names, "kind": kinds, "lane": lanes, "start_ns": start, "duration_ns": duration}
+    trace = profile_of(
+        host("FunctionRun", "python", 0, 60, produced=7),
+        host("FunctionRun", "python", 1, 40, produced=8),
+        host("ExecutorState::Process", "one", 10, 20, consumed=7),
+        op("a", "one", 11),
+        host("ExecutorState::Process", "other", 12, 30, consumed=8),
+        op("a", "other", 13),
+        op("b", "one", 20, "a"),
+        op("b", "other", 30, "a"),
     )
-    order = table["start_ns"].argsort(kind="stable").to_numpy()
-    nested = pa.table(
-        {
-            "produced": [7, 8, *[None] * 6],
-            "consumed": [None, None, 7, None, None, 8, None, None],
-            "graph_inputs": [["a"] if name == "b" else None for name in names],
-        }
+    assert [edge for edge in edges(trace) if edge[2] == "data"] == [(3, 6, "data"), (5, 7, "data")]
+
+
+def test_parts_of_a_function_on_several_devices_are_one_run() -> None:
+    trace = profile_of(
+        host("KernelAndDeviceFunc::Run", "python", 0, 60),
+        host("FunctionRun", "python", 1, 10, produced=7),
+        host("FunctionRun", "python", 11, 40, produced=8),
+        host("ExecutorState::Process", "one", 12, 10, consumed=7),
+        op("a", "one", 13),
+        host("ExecutorState::ProcessAsync::Start", "one", 15, 2, produced=9),
+        host("CollectiveExecutor::RunClosure", "handed over", 18, 10, consumed=9),
+        op("c", "handed over", 20, "a"),
+        host("ExecutorState::Process", "other", 30, 10, consumed=8),
+        op("b", "other", 31, "a", "c"),
+        # Another run of the same step.
+        host("FunctionRun", "python", 70, 20, produced=10),
+        host("ExecutorState::Process", "one", 71, 10, consumed=10),
+        op("b", "one", 72, "a", "c"),
     )
-    columns = table.take(order).assign(device=CPU, step=0)
-    trace = tv.Trace(
-        events.build({name: columns[name] for name in columns.columns}), nested=nested.take(order)
-    )
-    rows = {int(row): at for at, row in enumerate(order)}
-    assert (rows[3], rows[4], "data") in edges(trace)
-    assert (rows[6], rows[7], "data") in edges(trace)
-    assert sum(kind == "data" for _, _, kind in edges(trace)) == 2
+    assert [edge for edge in edges(trace) if edge[2] == "data"] == [
+        (4, 7, "data"),
+        (4, 9, "data"),
+        (7, 9, "data"),
+    ]
 
 
 def test_data_and_control() -> None:

@@ -5,19 +5,23 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.dataflow.recorded_links import link_numbers
+from tfvis_nb.analysis.dataflow.recorded_links import link_numbers, recorded_links
 from tfvis_nb.analysis.events.nesting import parents
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
 _EXECUTOR = "ExecutorState::Process"
+_CALL = "KernelAndDeviceFunc::Run"
+"""The call of a function, which runs the part of each device on its own."""
+_ROUNDS = 8
+"""How often work of a run is handed on between threads, such as to those of collectives."""
 
 
 class FunctionRuns(NamedTuple):
     """The runs of functions and graphs in a profile.
 
     - `number`: The run of each event, -1 if it is not known.
-    - `callers`: The innermost event on the calling thread for each run, -1 if there are none or several.
+    - `callers`: The innermost event on the calling thread for each run, -1 if it is not known.
     """
 
     number: np.ndarray
@@ -34,27 +38,45 @@ def function_runs(trace: Trace, parent: np.ndarray | None = None) -> FunctionRun
     ran = (trace.events["name"].iloc[rows] == _EXECUTOR).to_numpy(bool)
     if not ran.any():
         return FunctionRuns(number, np.zeros(0, np.int64))
-    number[rows[ran]], run = pd.factorize(consumed[ran])
     parent = parents(trace.events) if parent is None else parent
-    outer = parent.copy()
-    while len(todo := np.flatnonzero((number < 0) & (outer >= 0))):
-        number[todo] = number[outer[todo]]
-        # Each round doubles the distance.
-        outer[todo] = np.where(outer[outer[todo]] >= 0, outer[outer[todo]], -1)
-    _add_unfinished(trace, number)
+    part, run = pd.factorize(consumed[ran])
+    callers = _callers(trace, run)
+    around = np.append(parent, -1)[callers]
+    is_call = (trace.events["name"].iloc[around] == _CALL).to_numpy(bool) & (around >= 0)
+    _, first, group = np.unique(
+        np.where(is_call, around, -2 - np.arange(len(run))), return_index=True, return_inverse=True
+    )
+    number[rows[ran]] = group[part]
+    _spread(trace, number, parent)
+    return FunctionRuns(number, callers[first])
+
+
+def _callers(trace: Trace, run: np.ndarray) -> np.ndarray:
+    """Return the event that started each run; -1 if there are none or several."""
     rows, produced = link_numbers(trace.nested, "produced")
     called = pd.Index(run).get_indexer(produced)
     starts = pd.Series(rows[called >= 0]).groupby(called[called >= 0]).agg(["first", "size"])
     callers = np.full(len(run), -1)
     callers[starts.index] = np.where(starts["size"] == 1, starts["first"], -1)
-    return FunctionRuns(number, callers)
+    return callers
 
 
-def _add_unfinished(trace: Trace, number: np.ndarray) -> None:
-    """Give events without a run that of their step, if all others of the step belong to a single one.
-
-    The last executor may still work when the profile ends, so it has no event.
-    """
+def _spread(trace: Trace, number: np.ndarray, parent: np.ndarray) -> None:
+    """Number the events inside executors, and work that other threads took over from these."""
+    links = recorded_links(trace)
+    links = links[(links["kind"] == "control").to_numpy()]
+    source, target = (links[name].to_numpy(np.int64) for name in ("source", "target"))
+    for _ in range(_ROUNDS):
+        outer = parent.copy()
+        while len(todo := np.flatnonzero((number < 0) & (outer >= 0))):
+            number[todo] = number[outer[todo]]
+            # Each round doubles the distance.
+            outer[todo] = np.where(outer[outer[todo]] >= 0, outer[outer[todo]], -1)
+        new = (number[target] < 0) & (number[source] >= 0)
+        if not new.any():
+            break
+        number[target[new]] = number[source[new]]
+    # The last executor may still work when the profile ends, so it has no event.
     step = trace.events["step"].to_numpy(np.int64)
     known = (number >= 0) & (step != NO_STEP)
     runs = pd.Series(number[known]).groupby(step[known]).agg(["min", "max"])
