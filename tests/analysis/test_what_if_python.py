@@ -73,6 +73,17 @@ def test_a_sampled_line_takes_its_part_of_the_time_between_steps(
             trace.what_if(lines={name: 0})
 
 
+def test_end_of_an_iterator_goes_with_its_line() -> None:
+    rows, looks = [], []
+    for step in range(STEPS):
+        at = 30 * step
+        rows.append(_row("TFE_Py_Execute", at, at + 10, step))
+        rows.append(_row("TFE_DeleteIterator", at + 10, at + 30, step))
+        looks += [(at + 15, 7), (at + 20, 7), (at + 25, 7)]
+    trace = Trace(built(rows).events, metadata={PYTHON_SAMPLES: _sampled(looks)})
+    assert (trace.what_if(lines={"train.py:7": 0}).times["predicted_ns"] == 10 * MS).all()
+
+
 def test_pauses_without_enough_samples_share_them() -> None:
     """Half of the pauses have a sample."""
     trace = _loop([6] * STEPS)

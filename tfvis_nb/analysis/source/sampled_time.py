@@ -58,7 +58,10 @@ class TaskSamples(NamedTuple):
     own: np.ndarray
     """Events of the main thread whose own time is that of Python, not of TensorFlow's work or of a wait."""
     inside: pd.DataFrame
-    """Samples of the main thread within its events that do not wait."""
+    """Samples of the main thread within its events that do not wait.
+
+    The end of an iterator is among them, because a line that is left out ends none.
+    """
     free: pd.DataFrame
     """Samples of the main thread outside its events, or outside steps if these are unknown."""
     thread: np.ndarray
@@ -89,8 +92,8 @@ def task_samples(trace: Trace) -> list[TaskSamples]:
         why = reasons(trace, thread, event_stacks(trace)[thread])
         of_python, works = np.zeros((2, len(here) + 1), bool)
         ops = trace.events["op"].iloc[thread]
-        works[thread] = (why != WAITING) & ~beginning(ops, _DELETING)
-        of_python[thread] = ((why == RUNTIME) & works[thread]) | beginning(ops, PYTHON_CALL)
+        works[thread] = why != WAITING
+        of_python[thread] = ((why == RUNTIME) & ~beginning(ops, _DELETING)) | beginning(ops, PYTHON_CALL)
         waits = lock_waits(trace).get(task)
         runs = np.ones(len(time), bool) if waits is None else ~waits.at(time)
         held, inside = (mask[np.where(holder < 0, -1, holder)] & runs for mask in (of_python, works))
