@@ -222,14 +222,16 @@ def test_slow_op_that_all_steps_run_is_minor() -> None:
     assert level == "minor"
 
 
-def _with_python(took_ms: dict[int, int], *, line_of: dict[int, int] | None = None) -> tv.Trace:
+def _with_python(
+    took_ms: dict[int, int], *, line_of: dict[int, int] | None = None, call: str = "train"
+) -> tv.Trace:
     """Return 28 steps of a tf.function of 2 ms, and Python after it; its line is sampled each 10 ms."""
     rows: list[tuple[str, str, int, int, int]] = []
     samples: list[dict[str, Any]] = []
     at = 0
     for step in range(28):
         python = took_ms.get(step, 0)
-        rows += [("train", "host", at, 2 + python, step), ("FunctionRun", "host", at, 2, step)]
+        rows += [(call, "host", at, 2 + python, step), ("FunctionRun", "host", at, 2, step)]
         rows.append(("MatMul", "op", at, 2, step))
         line = (line_of or {}).get(step, 7)
         samples += [
@@ -295,9 +297,12 @@ def test_python_of_eager_steps_is_not_called_ops() -> None:
     assert findings(tv.Trace(events.build(columns)))["id"].tolist() == ["slow_steps.periodic"]
 
 
-def test_step_without_a_recorded_cause_points_to_other_programs() -> None:
-    trace = _with_python({11: 60})
+@pytest.mark.parametrize(("call", "activity"), [("train", "idle"), ("TFE_Py_Execute", "runtime")])
+def test_step_without_a_recorded_cause_points_to_other_programs(call: str, activity: str) -> None:
+    trace = _with_python({11: 60}, call=call)
     trace.metadata.clear()
     (found,) = findings(trace).to_dict("records")
     assert (found["id"], found["level"]) == ("slow_steps.longer", "minor")
-    assert "other programs" in found["advice"]
+    assert found["figures"]["activity"] == activity
+    # A sentence before it says whether anything is recorded.
+    assert found["advice"].startswith("Other programs")

@@ -395,7 +395,7 @@ def _advice(figures: Figures) -> str:
     if figures["activity"] not in ("", "idle", "runtime"):
         name = LABELS[figures["activity"]]
         return f"Check whether step {step} has more to do for its {name}. If not, {chance}."
-    return f"Nothing recorded explains it: {chance}. Record again to see whether the same steps take longer."
+    return f"{capital(chance)}. Record again to see whether the same steps take longer."
 
 
 def _word_periodic(figures: Figures) -> Texts:
