@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.analysis.test_findings_of_lock import RUNS, loop
 from tests.real_traces import DATA, real_trace
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
@@ -133,6 +134,22 @@ def test_totals_are_those_of_other_tables(name: str, by: Frames, side: Place) ->
     assert (tree["self_ns"].add(within, fill_value=0) == tree["total_ns"]).all()
     numbers = trace.steps["step"].tolist()
     assert sum(flame_graph(trace, by, side, [step])["self_ns"].sum() for step in numbers) == totals[by]
+
+
+def test_waits_for_the_lock_are_not_at_their_call() -> None:
+    trace, builder = loop(in_step_ms=5, between_ms=5, samples=(RUNS,)), StackBuilder()
+    line = builder.stack([Frame("train.py", 3)])  # noqa: PD013 - no pandas
+    stacks = [line if op == "TFE_Py_Execute" else None for op in trace.events["op"]]
+    nested = pa.table({"stack": pa.array(stacks, pa.int32())})
+    trace = Trace(trace.events, nested=nested, metadata=trace.metadata, stacks=builder.table())
+    tree = flame_graph(trace, by="stack", side="host")
+    total = tree.set_index("frame")["total_ns"]
+    lines = trace.source_lines
+    waiting = lines[lines["reason"] == "waiting"]["host_ns"].sum()
+    assert total["(waiting)"] == waiting > total["train.py:3"]
+    table = op_statistics(trace)
+    of_host = table[table["side"] == "host"]
+    assert (total[""], tree["events"][0]) == (of_host["self_ns"].sum(), of_host["count"].sum())
 
 
 def test_layers_lie_in_each_other_and_have_their_ops() -> None:

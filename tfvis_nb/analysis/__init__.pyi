@@ -40,7 +40,6 @@ from .prediction.what_if import what_if as what_if
 from .programs.fused_instructions import fused_instructions as fused_instructions
 from .programs.hlo_ops import hlo_ops as hlo_ops
 from .programs.program_memory import program_memory as program_memory
-from .source.python_lines import python_lines as python_lines
 from .source.source_lines import source_lines as source_lines
 from .steps.breakdown import activity_times as activity_times
 from .steps.breakdown import breakdown as breakdown
@@ -51,6 +50,7 @@ from .steps.flame_graph import flame_graph as flame_graph
 from .steps.layers import layers as layers
 from .steps.op_statistics import op_statistics as op_statistics
 from .steps.outside_steps import outside_steps as outside_steps
+from .steps.python_lines import python_lines as python_lines
 from .steps.scope_tree import scope_tree as scope_tree
 from .steps.slow_steps import slow_steps as slow_steps
 from .steps.tracing_cost import tracing_cost as tracing_cost

@@ -13,7 +13,7 @@ MODULES: dict[str, str] = {
     "collective_waits": "communication.collective_waits",
     "op_statistics": "steps.op_statistics",
     "source_lines": "source.source_lines",
-    "python_lines": "source.python_lines",
+    "python_lines": "steps.python_lines",
     "functions": "functions.functions",
     "retraces": "functions.retraces",
     "scope_tree": "steps.scope_tree",

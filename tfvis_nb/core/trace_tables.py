@@ -137,7 +137,7 @@ class TraceTables:
         "The time of each line of the user's code; see `tfvis_nb.analysis.source_lines`.",
     )
     python_lines: Table[pd.DataFrame] = Table(
-        "source.python_lines.python_lines",
+        "steps.python_lines.python_lines",
         "The lines of the user's code that ran between steps; see `tfvis_nb.analysis.python_lines`.",
     )
     findings: Table[FindingsTable] = Table(

@@ -97,10 +97,10 @@ def flame_graph(
     rows = of_steps(trace, steps)
     if reason := why_no_frames(trace, by, side, rows):
         return cannot_say(_COLUMNS, reason)
-    tree, _, frame, self_ns = frames(trace, by, side, rows)
+    tree, chosen, frame, self_ns = frames(trace, by, side, rows)
     amounts = np.zeros((2, len(tree.part)), np.int64)
     np.add.at(amounts[0], frame, self_ns)
-    np.add.at(amounts[1], frame, 1)
+    np.add.at(amounts[1], frame[np.unique(chosen, return_index=True)[1]], 1)
     within = tree.added_up(amounts)
     order = tree.preorder(within[0], within[1])
     rank = np.empty(len(order), np.int64)

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import parents, self_times, self_times_of
-from tfvis_nb.analysis.events.unattributed import reasons
+from tfvis_nb.analysis.events.unattributed import WAITING, reasons
+from tfvis_nb.analysis.source.lock_waits import waiting_ns
 from tfvis_nb.analysis.steps.layers import event_layers
 from tfvis_nb.analysis.steps.scope_tree import distinct_nodes
 from tfvis_nb.analysis.steps.tree import Tree
@@ -28,7 +29,10 @@ _MOST_DEPTH, _MOST_PARTS = 256, 32
 
 
 class Frames(NamedTuple):
-    """A tree of frames, and the frame and self time (ns) of events (rows of the table)."""
+    """A tree of frames, and the frame and self time (ns) of events (rows of the table).
+
+    By stack, events that wait for Python's interpreter lock come again at the end, with the time of the wait.
+    """
 
     tree: Tree
     events: np.ndarray
@@ -61,7 +65,13 @@ def frames(trace: Trace, by: str, side: str, rows: np.ndarray) -> Frames:
             tree, frame = _by_thread(events, chosen)
         else:
             tree, frame = (_by_stack if by == "stack" else _by_layer)(trace, chosen)
-    return Frames(tree, chosen, frame, np.where(known, own, 0)[chosen])
+    self_ns = np.where(known, own, 0)
+    if by == "stack":
+        waited = waiting_ns(trace)
+        twice = np.flatnonzero(waited[chosen] > 0)
+        parts = (self_ns - waited)[chosen], waited[chosen[twice]]
+        return Frames(tree, np.append(chosen, chosen[twice]), frame, np.concatenate(parts))
+    return Frames(tree, chosen, frame, self_ns[chosen])
 
 
 class _Builder:
@@ -91,7 +101,10 @@ class _Builder:
 
 
 def _by_stack(trace: Trace, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
-    """Return frames of the lines of the user's code, with op types in the innermost ones."""
+    """Return frames of the lines of the user's code, with op types in the innermost ones.
+
+    The frames of waits for the lock, which are no time of a line, follow those of all rows.
+    """
     builder = _Builder()
     stack = event_stacks(trace)[rows]
     distinct, of_event = np.unique(stack, return_inverse=True)
@@ -101,6 +114,10 @@ def _by_stack(trace: Trace, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
     reason, names = pd.factorize(reasons(trace, rows[lost], stack[lost]))
     of_reason = [builder.frame(0, f"({name})", f"({name})") for name in names]
     innermost[lost] = np.array(of_reason, np.int64)[reason]
+    waits = rows[waiting_ns(trace)[rows] > 0]
+    if len(waits):
+        waiting = builder.frame(0, f"({WAITING})", f"({WAITING})")
+        rows, innermost = np.append(rows, waits), np.append(innermost, np.full(len(waits), waiting))
     label, texts = _labels(trace.events, rows)
     frame = builder.frames(innermost, label, texts) if len(rows) else rows
     return builder.tree(), frame
