@@ -12,7 +12,7 @@ import tfvis_nb as tv
 from tests.support.h200_traces import read_h200
 from tfvis_nb import events
 from tfvis_nb.analysis.findings.findings import findings
-from tfvis_nb.core.metadata import PYTHON_SAMPLES, table_of
+from tfvis_nb.core.metadata import PYTHON_SAMPLES, THREAD_SAMPLES, table_of
 
 MS = 1_000_000
 
@@ -264,6 +264,13 @@ def test_python_of_a_few_steps_names_its_line() -> None:
     assert "train.py:7" in found["advice"]
 
 
+def test_advice_is_not_about_a_line_in_one_sample() -> None:
+    found = findings(_with_python({11: 10})).set_index("id").loc["slow_steps.longer"]
+    assert found["figures"]["python"]["samples"] == 1
+    assert "train.py:7" in found["text"]
+    assert "train.py:7" not in found["advice"]
+
+
 def test_few_steps_with_most_extra_time_are_slow() -> None:
     noise = dict.fromkeys((3, 5, 8, 12, 14, 17, 19, 23), 2)
     (found,) = (
@@ -295,6 +302,23 @@ def test_python_of_eager_steps_is_not_called_ops() -> None:
     columns |= {"start_ns": [ms * MS for ms in start], "duration_ns": [ms * MS for ms in took]}
     columns |= {"detail": detail, "device": ["/device:CPU:0"] * len(op)}
     assert findings(tv.Trace(events.build(columns)))["id"].tolist() == ["slow_steps.periodic"]
+
+
+@pytest.mark.parametrize(
+    ("runs", "called", "named"), [(1, 0, True), (3, 0, False), (1, 1, False), (None, 0, False)]
+)
+@pytest.mark.parametrize("call", ["train", "TfrtCpuExecutable::Execute"])
+def test_thread_that_runs_in_most_samples_can_be_the_cause(
+    call: str, runs: int | None, called: int, *, named: bool
+) -> None:
+    trace = _with_python({11: 60}, call=call)
+    looks = [{"time_ns": ms * MS} for ms in range(0, 110, 5)]
+    thread = {"file": "log.py", "line": 9, "function": "send", "called": called, "running": 1}
+    trace.metadata[PYTHON_SAMPLES] = table_of(PYTHON_SAMPLES, looks)
+    sampled = [look | thread for look in looks[::runs]] if runs else []
+    trace.metadata[THREAD_SAMPLES] = table_of(THREAD_SAMPLES, sampled)
+    found = findings(trace).set_index("id").loc["slow_steps.longer"]
+    assert bool(found["figures"]["thread"]) == named == ("log.py:9" in found["advice"])
 
 
 @pytest.mark.parametrize(("call", "activity"), [("train", "idle"), ("TFE_Py_Execute", "runtime")])

@@ -26,6 +26,7 @@ from tfvis_nb.analysis.findings.rule import (
 )
 from tfvis_nb.analysis.findings.uneven_steps import ID as UNEVEN
 from tfvis_nb.analysis.findings.uneven_steps import uneven_steps, word_uneven
+from tfvis_nb.analysis.source.lock_waits import LOCK_ADVICE, other_thread, running_thread
 from tfvis_nb.analysis.source.python_samples import SampledLine, mostly_at, sampled_clause, sampled_figures
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.analysis.steps.slow_steps import OtherSteps, slow_steps
@@ -56,6 +57,7 @@ _LEAST = 0.1
 _RARE = 0.02
 """An op that usually takes a smaller part of its extra time hardly runs in other steps."""
 _HOST_KINDS = ("op", "host")
+_AGAIN = "Record again to see whether the same steps take longer."
 _MAX_NAMED = 6
 
 
@@ -200,11 +202,13 @@ def _longer(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | 
     slow, longest, figures = slowest
     python = _python(trace, slow, longest)
     rare_op = _is_of_op(trace, slow, longest)
+    thread = sampled_figures(running_thread(trace, str(longest.activity_task)))
     figures |= {
         "work_known": bool(slow["more_work"].notna().all()),
         "line": _line(trace, longest),
         "python": sampled_figures(python),
         "rare_op": rare_op,
+        "thread": thread if mostly_at(thread) else None,
     }
     # Steps that differ by chance, such as by the load of the machine, differ in ops that all steps run.
     level = "" if rare_op or mostly_at(figures["python"]) else MINOR
@@ -385,8 +389,11 @@ def _why(figures: Figures) -> str:
 
 def _advice(figures: Figures) -> str:
     """Name the cause that is recorded."""
-    step, chance = figures["step"], "other programs on the machine can be the cause"
-    if figures["python"]:
+    step, thread = figures["step"], figures["thread"]
+    chance = "other programs on the machine can be the cause"
+    if thread:
+        chance = f"Python of {other_thread(thread)} can be the cause: it runs in most samples"
+    if mostly_at(figures["python"]):
         return f"Run {figures['python']['line']} in fewer steps, or on a thread of its own."
     if figures["op"] and figures["rare_op"]:
         return f"Run {_op(figures)} in fewer steps, or outside of them."
@@ -395,7 +402,7 @@ def _advice(figures: Figures) -> str:
     if figures["activity"] not in ("", "idle", "runtime"):
         name = LABELS[figures["activity"]]
         return f"Check whether step {step} has more to do for its {name}. If not, {chance}."
-    return f"{capital(chance)}. Record again to see whether the same steps take longer."
+    return f"{capital(chance)}. {LOCK_ADVICE if thread else _AGAIN}"
 
 
 def _word_periodic(figures: Figures) -> Texts:

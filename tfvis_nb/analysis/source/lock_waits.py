@@ -98,6 +98,20 @@ def lock_times(trace: Trace, table: pd.DataFrame, *, of_input: bool) -> np.ndarr
     return lost
 
 
+def running_thread(trace: Trace, task: str) -> SampledLine | None:
+    """Return the line that other threads of the program run most, and in which part of the looks any runs.
+
+    A thread may hold the lock for less than shows as a wait. Its samples show that it can.
+    """
+    looks, samples = trace.metadata.get(PYTHON_SAMPLES), _samples(trace, task)
+    running = samples[_are_running(samples) & ~are_called(samples)]
+    line = most_sampled(running)
+    if looks is None or line is None:
+        return None
+    times = looks.loc[looks["task"].fillna("").isin([task, ""]), "time_ns"].dropna().unique()
+    return line._replace(share=float(np.isin(times, running["time_ns"]).mean()), samples=len(times))
+
+
 def other_thread(python: Mapping[str, Any] | None) -> str:
     """Name the thread that holds the lock.
 
