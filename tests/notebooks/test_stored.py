@@ -84,3 +84,15 @@ def test_a_large_timeline_is_kept_only_if_asked_for() -> None:
     stored, _ = outputs(LARGE, "tv.show_timeline(source, keep=True)")
     assert len(stored.data["text/html"]) > 2_000_000
     assert "<iframe" in stored.data["text/html"]
+
+
+def test_an_interrupt_after_the_cell_prints_nothing() -> None:
+    interrupted = """
+from tfvis_nb.display.after_cell import after_cell
+def work():
+    print("is interrupted")
+    raise KeyboardInterrupt
+after_cell(work)
+"""
+    (printed,) = outputs(interrupted)
+    assert printed.text == "is interrupted\n"

@@ -146,6 +146,7 @@ def test_a_profile_without_an_epoch_gets_the_recorders() -> None:
         (["loss", "init"], 2, "2 session runs"),
         (["train 0"], 0, "train 0"),
         (["train 0", "train 1", "test 0"], 0, "3 steps: train, test"),
+        (["step8", "step8"], 0, "2 steps: step8"),
         (["a", "b", "c", "d"], 1, "4 steps: a, b, c, ..."),
     ],
 )

@@ -1,13 +1,15 @@
 """Run work right after a cell, before the next one runs."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 
 def after_cell(work: Callable[[], object]) -> None:
     """Call `work` when the current notebook cell has ended; outside notebooks immediately.
 
-    By then the output of the cell has been sent to the browser.
+    By then the output of the cell has been sent to the browser. An interrupt ends the work: the front end
+    requests details that it did not get.
     """
     from IPython import get_ipython
 
@@ -18,6 +20,8 @@ def after_cell(work: Callable[[], object]) -> None:
 
     def once(*_: Any) -> None:
         shell.events.unregister("post_run_cell", once)
-        work()
+        # IPython 9 prints the traceback of an interrupt here, with our own code, below the cell's output.
+        with suppress(KeyboardInterrupt):
+            work()
 
     shell.events.register("post_run_cell", once)

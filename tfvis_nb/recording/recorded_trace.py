@@ -2,6 +2,7 @@
 
 import html
 import itertools
+import re
 from collections.abc import Sequence
 
 from tfvis_nb import events as event_table
@@ -15,6 +16,9 @@ from tfvis_nb.recording.python_samples import PythonSampler
 from tfvis_nb.recording.sessions.runs import Run, SessionTracer
 from tfvis_nb.recording.tensorflow_tracer import TensorFlowTracer
 from tfvis_nb.texts import Text
+
+
+_NUMBER = re.compile(r" \d+$")
 
 
 class RecordedTrace(Trace):
@@ -131,7 +135,7 @@ def title_of(labels: Sequence[str], *, session_runs: int) -> str:
         return labels[0]
     if session_runs == len(labels):
         return f"{session_runs} session runs" if labels else "eager code"
-    kinds = list(dict.fromkeys(label.rstrip("0123456789").rstrip() for label in labels))
+    kinds = list(dict.fromkeys(_NUMBER.sub("", label) for label in labels))
     return f"{len(labels)} steps: {', '.join(kinds[:3])}{', ...' if len(kinds) > 3 else ''}"
 
 
