@@ -17,7 +17,6 @@ from tfvis_nb.recording.sessions.runs import Run, SessionTracer
 from tfvis_nb.recording.tensorflow_tracer import TensorFlowTracer
 from tfvis_nb.texts import Text
 
-
 _NUMBER = re.compile(r" \d+$")
 
 
