@@ -113,7 +113,7 @@ def test_no_control_is_cut_off(timeline: Timeline) -> None:
 
 @pytest.mark.thorough
 def test_the_title_is_whole_where_a_line_has_room(timeline: Timeline) -> None:
-    for width in (700, 968, 1400):
+    for width in (600, 968, 1400):
         resize(timeline, width)
         assert not timeline.root.locator(".toolbar .title").evaluate(CLIPPED), width
 
@@ -139,7 +139,7 @@ def test_step_select_shows_a_whole_duration(timeline: Timeline) -> None:
 @pytest.mark.thorough
 def test_facts_beside_the_title_are_whole_or_left_out(exported: OpenExported, tmp_path: Path) -> None:
     trace = built([op("a", 0, 10 * US), op("c", 20 * US, 10 * US, op="Conv2D")])
-    timeline = exported(trace.to_html(tmp_path / "facts.html", title="a title of a job " * 3)).wait()
+    timeline = exported(trace.to_html(tmp_path / "facts.html", title="a title of a job " * 6)).wait()
     timeline.host.get_by_role("button", name="Details", exact=True).click()
     summary = timeline.root.locator(".toolbar .summary")
     expect(summary.locator("span")).to_have_text(["30.0 µs", " · 2 events"])

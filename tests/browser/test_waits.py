@@ -105,7 +105,7 @@ def test_a_kind_of_the_path_leads_to_its_longest_piece(exported: OpenExported, t
     timeline = opened(exported, tmp_path)
     toggle(timeline).click()
     row = timeline.details.get_by_role("region", name="Critical path").get_by_role("row", name="input")
-    assert "batch" in (row.get_attribute("title") or "")
+    assert "batch" in (row.get_by_role("button").get_attribute("title") or "")
     row.get_by_role("button").click()
     expect(timeline.title).to_have_text("next")
     assert timeline.expect_fact("Spare time") == "0 (on the critical path)"
