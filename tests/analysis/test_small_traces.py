@@ -13,6 +13,7 @@ import pytest
 import tfvis_nb as tv
 from tests.analysis.test_steps_without_length import ANALYSES, PARTS
 from tests.support.made_steps import CPU, GPU, built
+from tests.support.texts import raises_id
 from tfvis_nb import analysis, events
 from tfvis_nb.analysis import why_not
 from tfvis_nb.display.tabs import tab
@@ -41,7 +42,7 @@ TRACES = {
         for kind, device in _OTHERS.items()
     },
 }
-WITHOUT_OPS = ("nothing", "an op outside steps", "an op without place", "no steps", "host", "sync")
+WITHOUT_OPS = ("nothing", "an op outside steps", "an op without place", "no steps")
 """Traces without ops in steps."""
 
 
@@ -74,6 +75,13 @@ def test_changed_ops_are_predicted(name: str) -> None:
 def test_changes_without_ops_are_refused(name: str) -> None:
     with pytest.raises(ValueError, match=r"no event"):
         TRACES[name].what_if(ops={"MatMul": 0.5})
+
+
+@pytest.mark.parametrize("name", ["host", "sync"])
+def test_calls_are_removed_but_not_scaled(name: str) -> None:
+    with raises_id(ValueError, "no_work_to_change"):
+        TRACES[name].what_if(ops={"MatMul": 0.5})
+    assert TRACES[name].what_if(ops={"MatMul": 0}).times["predicted_ns"].tolist() == [0]
 
 
 def test_it_is_compared_with_another_and_itself(trace: tv.Trace) -> None:

@@ -225,6 +225,8 @@ def requested(
                     own = np.where(chosen, 0, python.own)
                     lost = lost.more(python._replace(own=own), 1 - how)
             elif not chosen.any():
+                if SELECTORS[subject](trace, name).any():
+                    raise ValueError(Text("no_work_to_change", name=name))
                 hint = near(name, names_of(trace, subject))
                 raise ValueError(Text("nothing_to_change", subject=subject, name=name, hint=hint))
             if subject != "activities":
