@@ -29,12 +29,14 @@ def loop(
     sampled: bool = True,
     recorded: bool = True,
     op_ms: int = 10,
+    first_ms: int | None = None,
 ) -> Trace:
-    """Steps of `op_ms` with pauses after them, in which an op and the line ``train.py:7`` run."""
+    """Steps of `op_ms`, or first `first_ms`, with pauses in which an op and the line ``train.py:7`` run."""
     rows, at, samples = [], 0, []
     for step, pause in enumerate(pauses_ms):
-        rows.append((op, at, op_ms * MS, step))
-        at += op_ms * MS
+        took = op_ms if step or first_ms is None else first_ms
+        rows.append((op, at, took * MS, step))
+        at += took * MS
         if save_ms:
             rows.append(("SaveV2", at, int(save_ms * MS), -1))
         samples += [at + int(part * pause * MS) for part in (0.3, 0.6)] if pause >= 1 else []
@@ -89,6 +91,20 @@ def test_time_between_steps_is_a_problem_with_its_gain_and_line() -> None:
     assert "73.0 % of the loop" in trace.overview["headline"]
     assert trace.overview["outside"]["loop_share"] == pytest.approx(share)
     assert "Between steps" in str(trace.overview)
+
+
+@pytest.mark.parametrize("first_ms", [400, 20_000])
+def test_loop_leaves_out_first_step_that_is_set_apart(first_ms: int) -> None:
+    trace = loop([30] * 9, first_ms=first_ms)
+    first = findings(trace).iloc[0]
+    share = 240 / 330
+    assert (first["id"], first["level"], first["lost_ns"]) == ("between_steps", "problem", 240 * MS)
+    assert first["figures"]["loop_share"] == first["gain"] == pytest.approx(share)
+    outside = trace.overview["outside"]
+    assert (outside["between_ns"], outside["pauses_ns"]) == (270 * MS, 240 * MS)
+    assert outside["loop_share"] == pytest.approx(share)
+    (repeated,) = (row for row in on_gpu(trace, 5).overview["devices"])
+    assert repeated["loop_busy_share"] == pytest.approx(45 / 330)
 
 
 def on_gpu(trace: Trace, kernel_ms: int, *, pause_kernel_ms: int = 0) -> Trace:

@@ -115,7 +115,7 @@ def test_a_share_of_the_same_name_is_the_same_everywhere(trace: Trace) -> None:
         assert outside is not None
         if "loop_share" in row["figures"]:
             assert row["figures"]["loop_share"] == trace.overview["outside"]["loop_share"]
-            assert row["figures"]["between_ns"] == outside.between_ns
+            assert row["figures"]["between_ns"] == outside.pauses_ns
             continue
         assert row["lost_ns"] == outside.outside_ns == trace.overview["outside"]["outside_ns"]
         assert row["figures"]["run_share"] == trace.overview["outside"]["run_share"]

@@ -51,6 +51,7 @@ from tfvis_nb.analysis.steps.outside_steps import (
     DAYS_APART,
     OutsideSteps,
     is_one_recording,
+    loop_of,
     outside_steps,
     pauses,
     pauses_of,
@@ -145,8 +146,10 @@ def _find(trace: Trace) -> list[Finding]:
 
 def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     """Return the finding of a loop whose pauses a program can shorten, or that waits for input in them."""
-    start, end = pauses(trace)
-    sampled, between_ns, loop_ns = _sampled(trace, start, end), outside.between_ns, outside.loop_ns
+    loop = loop_of(trace)
+    is_set_apart = len(loop) < int((trace.steps["step"] != NO_STEP).sum())
+    start, end = pauses_of(loop)
+    sampled, between_ns, loop_ns = _sampled(trace, start, end), outside.pauses_ns, outside.loop_ns
     calling = _calling_steps(trace, sampled.function if sampled else "")
     if len(calling):
         start, end = pauses_of(calling)
@@ -175,6 +178,7 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
         "kind": named_kinds(trace)[calling["step"].iloc[0]] if len(calling) else "",
         "run_ns": outside.run_ns,
         "loop_ns": loop_ns,
+        "without_first": is_set_apart,
         "between_ns": between_ns,
         "pauses": len(start),
         "mean_ns": between_ns / len(start),
@@ -236,7 +240,8 @@ def _calling_steps(trace: Trace, function: str) -> pd.DataFrame:
     hook, kinds, steps = _HOOK.fullmatch(function), named_kinds(trace), step_times(trace).reset_index()
     if hook is None or kinds.nunique() < 2:
         return steps[:0]
-    return steps[(kinds == (hook["kind"] or "train")).to_numpy()]
+    repeats = steps["step"].isin(loop_of(trace)["step"])
+    return steps[(kinds == (hook["kind"] or "train")).to_numpy() & repeats]
 
 
 def _has_reason(trace: Trace, figures: Figures) -> bool:
@@ -347,6 +352,8 @@ def _word_loop(figures: Figures) -> Texts:
     between, pause = format_duration(figures["between_ns"]), format_duration(figures["mean_ns"])
     loop, how = format_duration(figures["loop_ns"]), ""
     text = f"Of the loop's {loop}, {between} are between {_steps(figures)}, {pause} on average."
+    if figures.get("without_first"):
+        how += " The first step, which takes longer, is not part of the loop."
     if figures.get("kind"):
         how += " The time between steps includes steps that the callback runs."
     if _waits_for_input(figures):

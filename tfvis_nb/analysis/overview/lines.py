@@ -200,9 +200,9 @@ def _time_lines(facts: Mapping[str, Any]) -> list[Line]:
     outside = facts["outside"]
     if outside is not None and outside["loop_share"] >= _WORTH_A_LINE:
         value = (
-            f"{format_duration(outside['between_ns'])}, {format_percent(outside['loop_share'])} of the loop"
+            f"{format_duration(outside['pauses_ns'])}, {format_percent(outside['loop_share'])} of the loop"
         )
-        about = "The time from the start of the first step to the end of the last one that no step covers."
+        about = "The time between steps. A first step that is set apart is not part of the loop."
         lines.append(Line("Between steps", (value,), about))
     if outside is not None and outside["outside_ns"] and facts["steps"]["count"]:
         value = f"{format_duration(outside['outside_ns'])}, {format_percent(outside['run_share'])} of the run"

@@ -27,7 +27,7 @@ from tfvis_nb.analysis.source.source_lines import source_lines
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.analysis.steps.other_steps import is_set_apart, other_steps
-from tfvis_nb.analysis.steps.outside_steps import outside_steps
+from tfvis_nb.analysis.steps.outside_steps import loop_of, outside_steps
 from tfvis_nb.analysis.steps.slow_steps import (
     main_steps,
     median_step,
@@ -68,10 +68,10 @@ FIGURES: dict[str, str] = {
     "clocks": "If the clocks of tasks may differ by a tenth of the median step or more: within_ns, their"
     " largest possible difference; missing if it has no bound.",
     "devices": "For each accelerator busy_share, cause and cause_share, without a first step that is set"
-    " apart; see device_idle. loop_busy_share is the busy time from the start of the first step to the end"
-    " of the last one, divided by that time; missing unless a finding is about the time between steps.",
-    "outside": "Time outside steps, in ns, run_share, its share of the run, and loop_share, the share of the"
-    " loop that lies between steps; see outside_steps.",
+    " apart; see device_idle. loop_busy_share is the busy time from the start of these steps to their end,"
+    " divided by that time; missing unless a finding is about the time between steps.",
+    "outside": "Time outside steps, in ns, run_share, its share of the run, pauses_ns, the time between the"
+    " steps of the loop, and loop_share, its share of the loop; see outside_steps.",
     "host_ns": "Step time, of these steps, during which Python or the runtime around ops ran on any task, in"
     " ns, including time when a device computed.",
     "top_ops": "The five op types with the largest self time, on devices and on hosts, over the whole trace."
@@ -236,8 +236,8 @@ def _loop_busy(trace: Trace, table: pd.DataFrame) -> Any:
     """Return the busy share of the loop of each device; None if no finding is about the pauses of a loop."""
     if not any("loop_share" in figures for figures in findings(trace)["figures"]):
         return None
-    steps = trace.steps[trace.steps["step"] != NO_STEP]
-    start, end = int(steps["start_ns"].min()), int(steps["end_ns"].max())
+    loop = loop_of(trace)
+    start, end = int(loop["start_ns"].min()), int(loop["end_ns"].max())
     devices = pd.MultiIndex.from_frame(table[["task", "device"]].astype(str))
     return busy_between(trace, start, end).reindex(devices, fill_value=0).to_numpy() / (end - start)
 
@@ -255,7 +255,8 @@ def _outside(trace: Trace) -> dict[str, Any] | None:
     outside = outside_steps(trace)
     if outside is None:
         return None
-    names = ("run_ns", "outside_ns", "before_ns", "between_ns", "after_ns", "run_share", "loop_share")
+    times = ("run_ns", "outside_ns", "before_ns", "between_ns", "after_ns", "pauses_ns")
+    names = (*times, "run_share", "loop_share")
     return {name: getattr(outside, name) for name in names}
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.metadata import PROFILES, PYTHON_SAMPLES, RETURNS
 from tfvis_nb.core.per_trace import per_trace
@@ -21,9 +22,10 @@ FIGURES: dict[str, str] = {
     "after_ns": "From the end of the last step to the end of the run, in ns; part of outside_ns.",
     "between_ns": "outside_ns - before_ns - after_ns, in ns: the pauses between steps.",
     "run_share": "outside_ns / run_ns, from 0 to 1: share of the run, not of step time.",
-    "loop_ns": "run_ns - before_ns - after_ns, in ns: from the start of the first step to the end of the last"
-    " one.",
-    "loop_share": "between_ns / loop_ns, from 0 to 1.",
+    "loop_ns": "From the start of the first step to the end of the last one, in ns. A first step that is set"
+    " apart (see its finding) is not part of the loop.",
+    "pauses_ns": "The part of loop_ns that no step covers, in ns.",
+    "loop_share": "pauses_ns / loop_ns, from 0 to 1.",
 }
 
 DAYS_APART = "recorded_days_apart"
@@ -37,6 +39,8 @@ class OutsideSteps(NamedTuple):
     before_ns: int
     between_ns: int
     after_ns: int
+    loop_ns: int
+    pauses_ns: int
     longest_start_ns: int
     longest_end_ns: int
 
@@ -46,14 +50,9 @@ class OutsideSteps(NamedTuple):
         return self.outside_ns / self.run_ns if self.run_ns else 0.0
 
     @property
-    def loop_ns(self) -> int:
-        """The time from the first step to the last."""
-        return self.run_ns - self.before_ns - self.after_ns
-
-    @property
     def loop_share(self) -> float:
         """The share of the loop that lies between steps."""
-        return self.between_ns / self.loop_ns if self.loop_ns else 0.0
+        return self.pauses_ns / self.loop_ns if self.loop_ns else 0.0
 
 
 @validate_input
@@ -61,6 +60,14 @@ class OutsideSteps(NamedTuple):
 def pauses(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
     """Return the start and end of each pause between steps, in epoch ns and in order."""
     return pauses_of(_until_returns(trace))
+
+
+@validate_input
+@per_trace
+def loop_of(trace: Trace) -> pd.DataFrame:
+    """Return the rows of ``trace.steps`` that repeat: all steps but a first one that is set apart."""
+    steps = _until_returns(trace)
+    return steps[steps["step"] != getattr(other_steps(trace), "first", NO_STEP)]
 
 
 def _until_returns(trace: Trace) -> pd.DataFrame:
@@ -138,12 +145,16 @@ def outside_steps(trace: Trace) -> OutsideSteps | None:
     longest = int((until - free).argmax())
     before, after = int(start.min()) - first, last - int(end.max())
     outside = last - first - in_steps
+    loop = loop_of(trace)
+    pause, resumed = pauses_of(loop)
     return OutsideSteps(
         run_ns=last - first,
         outside_ns=outside,
         before_ns=before,
         between_ns=outside - before - after,
         after_ns=after,
+        loop_ns=int(loop["end_ns"].max() - loop["start_ns"].min()),
+        pauses_ns=int((resumed - pause).sum()),
         longest_start_ns=int(free[longest]),
         longest_end_ns=int(until[longest]),
     )
