@@ -71,10 +71,11 @@ def _waiting(count: int) -> Trace:
     return Trace(events.build(columns | rows))
 
 
-def test_large_traces_have_no_gains() -> None:
-    small, large = (_waiting(count).findings for count in (2, MOST_EVENTS + 1))
-    assert small["id"].tolist() == large["id"].tolist() == ["input_bound.one"]
+def test_traces_larger_than_the_what_if_tab_takes_have_no_gains() -> None:
+    small, some, large = (_waiting(count).findings for count in (2, 50_000, MOST_EVENTS + 1))
+    assert small["id"].tolist() == some["id"].tolist() == large["id"].tolist() == ["input_bound.one"]
     assert small["gain"].tolist() == [pytest.approx(1, abs=1e-6)]
+    assert some["gain"].tolist() == [pytest.approx(1, abs=0.01)]
     assert math.isnan(large["gain"].iloc[0])
 
 

@@ -20,8 +20,9 @@ from tfvis_nb.core.prediction import BETWEEN, ON_TIME
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
-MOST_EVENTS = 20_000
-"""Larger traces are not replayed for findings: each finding takes 25 ms for 10,000 events."""
+MOST_EVENTS = 100_000
+"""Larger traces are not replayed for findings, nor in the What if tab: each replay takes 25 ms for 10,000
+events. A loop of eager ops, or a pipeline that maps elements, has tens of thousands in a few steps."""
 
 UNKNOWN = float("nan")
 

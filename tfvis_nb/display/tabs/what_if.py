@@ -13,7 +13,7 @@ from tfvis_nb.analysis.findings.rule import LEAST_GAIN
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
 from tfvis_nb.analysis.prediction.changed_events import SELECTORS, path_activities
-from tfvis_nb.analysis.prediction.gain import Gain, gain, possible
+from tfvis_nb.analysis.prediction.gain import MOST_EVENTS, Gain, gain, possible
 from tfvis_nb.analysis.prediction.predicted import Predicted
 from tfvis_nb.analysis.prediction.typical import Typical
 from tfvis_nb.analysis.prediction.what_if import requested
@@ -29,9 +29,6 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.blocks import LONGEST_TEXT, TableColumn, table
 from tfvis_nb.display.tabs.wording import activity_label
 from tfvis_nb.texts import Text, text_of
-
-MOST_EVENTS = 100_000
-"""For larger traces, a prediction takes longer than a drag of the slider."""
 
 _MOST_NAMES = 30
 _MOST_ORDERED = 120
