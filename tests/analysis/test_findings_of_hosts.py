@@ -258,7 +258,36 @@ def test_recorded_ops_are_not_too_small_to_be_recorded() -> None:
     starts = [op("ExecutorState::Process", each * at, each * (at + 0.99), **run) for at in range(500)]
     for ops, reported in ((400, True), (600, False)):
         run_there = [op("Mul", 9.9 * at / ops, 9.9 * at / ops + 0.0001) for at in range(ops)]
-        assert ("host_compute" in set(findings(trace_of([*starts, *run_there]))["id"])) is reported
+        kind = host_compute([*starts, *run_there])["figures"]["kind"]
+        assert (kind == "runtime") is reported
+
+
+@pytest.mark.parametrize(
+    ("length_ms", "ops", "op_ms", "reported"),
+    [
+        (2, 100, 0.005, True),
+        (2, 10, 0.05, False),
+        (2, 20, 0.06, False),
+        (20, 100, 0.005, False),
+    ],
+    ids=["small ops", "longer ops", "most of the step", "more than the ops explain"],
+)
+def test_time_around_small_ops_is_an_observation(
+    length_ms: int, ops: int, op_ms: float, *, reported: bool
+) -> None:
+    run = op("ExecutorState::Process", 0, length_ms, kind="host", lane="tf_Compute/1")
+    each = length_ms / (ops + 1)
+    rows = [op("Mul", each * at, each * at + op_ms, ("train.py", at % 9)) for at in range(ops)]
+    trace = trace_of([run, *rows], length_ms)
+    if not reported:
+        assert "overhead" not in [figures.get("kind") for figures in findings(trace)["figures"]]
+        return
+    found = host_compute([run, *rows], length_ms)
+    figures = found["figures"]
+    assert (found["level"], figures["kind"], figures["ops"]) == ("observation", "overhead", 4 * ops)
+    assert found["share"] == pytest.approx(0.75, abs=0.01)
+    assert "use larger batches" in found["advice"]
+    assert trace.overview["headline"].startswith("Calling functions and starting their ops takes 7")
 
 
 @pytest.mark.parametrize("recorded", [1, 50])
@@ -273,3 +302,17 @@ def test_small_ops_of_a_loop_are_those_of_its_line(recorded: int) -> None:
     ]
     found = findings(trace_of([*starts, *body, op("TensorListStack", 9.6, 9.7, loop)])).set_index("id")
     assert "train.py:5 has the most time of recorded ops" in found.loc["host_compute"]["text"]
+
+
+@pytest.mark.parametrize(("calls", "reported"), [(20, True), (2, False)])
+def test_calls_of_jax_take_as_long_as_calls_of_steps(calls: int, *, reported: bool) -> None:
+    each = 20 / calls
+    rows = [
+        op("PjitFunction(add)", each * at, each * (at + 0.9), kind="host", lane="python")
+        for at in range(calls)
+    ]
+    rows += [op("wrapped_add", each * (at + 0.1), each * (at + 0.1) + 0.01) for at in range(calls)]
+    figures = [figures for figures in findings(trace_of(rows, 20))["figures"] if "ops" in figures]
+    assert bool(figures) is reported
+    for one in figures:
+        assert (one["kind"], one["program"], one["ops"]) == ("overhead", "jax", 4 * calls)

@@ -6,8 +6,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 from tfvis_nb.analysis.findings.finding import MINOR, OBSERVATION, PROBLEM, Finding, step_range
-from tfvis_nb.analysis.findings.host_work import LEAST, HostWork, SmallOps, host_work, small_ops
-from tfvis_nb.analysis.findings.program import recorded
+from tfvis_nb.analysis.findings.host_work import (
+    LEAST,
+    HostWork,
+    Overhead,
+    SmallOps,
+    host_work,
+    overhead,
+    small_ops,
+)
+from tfvis_nb.analysis.findings.program import more_in_a_step, recorded
 from tfvis_nb.analysis.findings.python_work import eager_ops, lock_of_thread, python_work
 from tfvis_nb.analysis.findings.rule import (
     Figures,
@@ -50,7 +58,8 @@ EACH_NS = Threshold(
 )
 MEAN_NS = Threshold(
     1_000_000,
-    "mean time in a step that makes it a problem: calling a step from Python can take as long",
+    "mean time in a step that makes it a problem: calling a step from Python can take as long. Overhead is at"
+    " most this for each call, and the time of a small op for each op",
 )
 SAME = 0.9
 """Findings whose shares differ less are of the same time."""
@@ -72,6 +81,8 @@ _KINDS: Mapping[str, re.Pattern[str]] = {
 """Op types by what can be changed about them; all others are the job itself."""
 _REPLACEABLE = ("function", "output")
 _MOVING = ("transpose", "copy")
+_OWN = ("work", "overhead")
+"""What every program has, which is no problem."""
 
 _TITLES = {
     "function": "A Python function in the graph holds up {steps}",
@@ -84,6 +95,7 @@ _TITLES = {
     "python": "Python holds up {steps}",
     "lock": "Python of another thread holds up {steps}",
     "runtime": "Starting small ops takes most of {steps}",
+    "overhead": "Calls take longer than their ops",
 }
 _FUSE = (
     "Do more in each op: replace loops over single elements, such as tf.map_fn, tf.scan and tf.while_loop,"
@@ -162,6 +174,15 @@ def _causes(trace: Trace) -> Iterator[_Cause]:
     lock = lock_of_thread(trace)
     if lock is not None and lock.spent.mean_ns >= MEAN_NS.value:
         yield _Cause(lock.spent, "lock", {"python": sampled_figures(lock.sampled)}, [], CHANGEABLE.value)
+    around = overhead(trace)
+    if around is not None and _is_overhead(around):
+        figures = {"ops": around.ops, "each_ns": around.each_ns, "python": sampled_figures(around.sampled)}
+        yield _Cause(around.spent, "overhead", figures, [], SHARE.value)
+
+
+def _is_overhead(found: Overhead) -> bool:
+    most = MEAN_NS.value * found.calls + EACH_NS.value * found.ops
+    return found.each_ns < EACH_NS.value and found.spent.mean_ns * found.spent.steps <= most
 
 
 def _are_small(small: SmallOps) -> bool:
@@ -170,15 +191,15 @@ def _are_small(small: SmallOps) -> bool:
 
 
 def _largest(trace: Trace) -> _Cause | None:
-    """Return the cause that is reported: the work of the steps themselves only if nothing else is.
+    """Return the cause that is reported: the steps' own work and overhead only if nothing else is.
 
     Of things on the host, the first one is the most specific.
     """
     causes = [cause for cause in _causes(trace) if cause.spent.share >= cause.least]
     first: dict[str, _Cause] = {cause.kind: cause for cause in reversed(causes)}
-    work = first.pop("work", None)
+    own = [first.pop(kind) for kind in _OWN if kind in first]
     if not first:
-        return work
+        return next(iter(own), None)
     return max(first.values(), key=lambda cause: cause.spent.share)
 
 
@@ -191,7 +212,7 @@ def _find(trace: Trace) -> list[Finding]:
     program = {"kind": cause.kind, "program": recorded(trace)["program"]}
     figures = spent._asdict() | {"later_share": later} | program | cause.figures
     level = PROBLEM if spent.mean_ns >= MEAN_NS.value else MINOR
-    level = OBSERVATION if cause.kind == "work" else level
+    level = OBSERVATION if cause.kind in _OWN else level
     start, end = step_range(trace, spent.step)
     return [Finding(ID, spent.share, figures, spent.step, start, end, cause.events, level)]
 
@@ -203,14 +224,18 @@ def _word(_key: str, figures: Figures) -> Texts:
         "python": _word_python,
         "lock": _word_lock,
         "runtime": _word_small,
+        "overhead": _word_overhead,
     }.get(kind, _word_work)
     title = _TITLES[kind].format(
         what=_NOUNS.get(figures.get("subject", ""), ""),
         steps=whole(figures, "the steps"),
         much="most" if figures["share"] >= SHARE.value else "much",
     )
-    advice = _EAGER.get(figures["program"], _EAGER[""]) if kind == "eager" else _ADVICE[kind]
-    advice = advice.format(ops="jax.numpy" if figures["program"] == "jax" else "TensorFlow ops")
+    program = figures["program"]
+    advice = (
+        _EAGER.get(program, _EAGER[""]) if kind == "eager" else _ADVICE.get(kind, more_in_a_step(program))
+    )
+    advice = advice.format(ops="jax.numpy" if program == "jax" else "TensorFlow ops")
     text, how = worded(figures)
     return Texts(title, text, advice, how)
 
@@ -245,6 +270,17 @@ def _word_small(figures: Figures) -> tuple[str, str]:
     return text, how
 
 
+def _word_overhead(figures: Figures) -> tuple[str, str]:
+    ops, each = figures["ops"] / figures["steps"], format_duration(figures["each_ns"])
+    text = (
+        f"Python and the runtime take {step_time(figures)} to call functions and to start their ops:"
+        f" {ops:,.0f} ops of {each} on average{figures.get('in_a_step', ' in a step')}."
+    )
+    if figures["python"]:
+        text = f"{text[:-1]}; {sampled_clause(figures['python'])}."
+    return text, f"That is {example(figures)}. Tracing the ops is part of it."
+
+
 def _word_eager(figures: Figures) -> tuple[str, str]:
     ops, steps = figures["ops"], figures["steps"]
     many = f"{ops / steps:,.0f} ops in a step" if steps > 1 else f"{ops:,} ops"
@@ -273,7 +309,8 @@ def _word_lock(figures: Figures) -> tuple[str, str]:
 def _measure(trace: Trace) -> Measurement:
     if largest_share(trace, "host_compute_ns") is None:
         return Measurement.unknown(SHARE, Text("no_step_length"))
-    return Measurement.of(SHARE, max((cause.spent.share for cause in _causes(trace)), default=0.0))
+    shares = (cause.spent.share for cause in _causes(trace) if cause.kind != "overhead")
+    return Measurement.of(SHARE, max(shares, default=0.0))
 
 
 def _summarise(figures: Figures) -> str:
@@ -295,6 +332,7 @@ def _headline(figures: Figures) -> str:
         "python": "Python outside of TensorFlow",
         "lock": "Waiting for Python's interpreter lock",
         "runtime": "Starting small ops",
+        "overhead": "Calling functions and starting their ops",
     }
     at = mostly_at(figures["python"]) if figures["kind"] == "python" else ""
     return f"{what.get(figures['kind'], figures.get('name'))} takes {step_time(figures)}{at}"

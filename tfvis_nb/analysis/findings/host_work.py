@@ -10,9 +10,10 @@ import pandas as pd
 from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.events.step_devices import step_devices
-from tfvis_nb.analysis.findings.finding import of_task, whole_tasks
+from tfvis_nb.analysis.findings.finding import of_task, step_times, whole_tasks
 from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
 from tfvis_nb.analysis.findings.typical_time import typical_time
+from tfvis_nb.analysis.source.python_samples import SampledLine, sampled_line
 from tfvis_nb.analysis.steps.layers import event_layers
 from tfvis_nb.core.categories import beginning
 from tfvis_nb.core.intervals import lengths, priority_union
@@ -29,6 +30,9 @@ _CANDIDATES = 3
 """How many of the longest lines, layers and ops are measured."""
 _START = re.compile(r"ExecutorState::Process$")
 """The runtime's event of running an op, and those that follow it on the same thread."""
+
+
+_JAX_CALL = re.compile(r"PjitFunction")
 
 
 class HostWork(NamedTuple):
@@ -62,6 +66,20 @@ class SmallOps(NamedTuple):
     """How often it starts working, in all steps: once for each op that does not follow another at once."""
     line: str
     """The line with most of the time of recorded ops; ops of a loop count for its line. Empty if none."""
+
+
+class Overhead(NamedTuple):
+    """Time of steps in which Python and the runtime work around recorded ops."""
+
+    spent: TimeShare
+    ops: int
+    """How many ops are recorded in all steps."""
+    each_ns: float
+    """The mean time of these ops."""
+    calls: int
+    """How often Python calls something compiled: each step, or each function of JAX."""
+    sampled: SampledLine | None
+    """The line of the user's code with the most samples in steps; None if none were recorded."""
 
 
 class _Work(NamedTuple):
@@ -128,6 +146,24 @@ def small_ops(trace: Trace) -> SmallOps | None:
         loops = np.append(trace.stacks.loop_lines(), "")[event_stacks(trace)[work.event]]
         lines = np.where(loops != "", loops, lines)
     return SmallOps(spent, count, str(_sums(lines, work.own).index[0]))
+
+
+@per_trace
+def overhead(trace: Trace) -> Overhead | None:
+    """Return the time of steps that is neither an op nor a wait; None if an accelerator or no op is there."""
+    spent = None if accelerators(trace.events).any() else largest_share(trace, "runtime_ns")
+    if spent is None or spent.share < LEAST:
+        return None
+    ops = (trace.events["kind"] == "op").to_numpy() & of_task(trace, spent.task)
+    in_steps = (trace.events["step"] != NO_STEP).to_numpy()
+    took = trace.events["duration_ns"][ops & in_steps]
+    if not len(took):
+        return None
+    calls = int((beginning(trace.events["op"], _JAX_CALL) & of_task(trace, spent.task) & in_steps).sum())
+    steps = step_times(trace).sort_values("start_ns")
+    start, end = (steps[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
+    sampled = sampled_line(trace, start, end, spent.task)
+    return Overhead(spent, len(took), float(took.mean()), max(calls, spent.steps), sampled)
 
 
 def _work(trace: Trace, task: str) -> _Work:

@@ -139,6 +139,12 @@ def fewer_launches(figures: Mapping[str, Any]) -> str:
     return f"{text}, or XLA ({xla})." if xla else f"{text}."
 
 
+def more_in_a_step(program: str) -> str:
+    """Advise how to spend less time on running steps, for a kind of program."""
+    how, xla = _FEWER[program]
+    return f"Do more in each call: {how}, or XLA ({xla})." if xla else f"Do more in each call: {how}."
+
+
 def faster_input(figures: Mapping[str, Any]) -> str:
     """Advise how to speed up the input pipeline; with a number of parallel calls if known."""
     if figures.get("lock"):
