@@ -182,6 +182,15 @@ def test_sampled_line_is_named_unless_it_calls_the_step(waiting: int, *, reporte
         assert "train.py:31 in log runs in 8 of 8 samples" in texts["host_compute"]
 
 
+@pytest.mark.parametrize(("sampled", "reported"), [(12, True), (31, False)])
+def test_line_through_which_ops_were_built_calls_the_step(sampled: int, *, reported: bool) -> None:
+    built = op("MatMul", 1, 3, ("train.py", 31), ("train.py", 5))
+    trace = trace_of([op("FunctionRun", 0, 3, kind="host", lane="python"), built])
+    lines = [{"time_ns": 5 * MS, "file": "train.py", "line": sampled, "function": "run"}]
+    trace.metadata[PYTHON_SAMPLES] = table_of(PYTHON_SAMPLES, lines)
+    assert ("host_compute" in set(findings(trace)["id"])) is reported
+
+
 def test_slow_steps_leave_out_a_first_step_set_apart() -> None:
     columns = {
         "start_ns": [0, 300, 400],
