@@ -163,6 +163,22 @@ def test_pauses_that_no_loop_repeats_are_no_problem(pauses_ms: list[float]) -> N
     assert "problem" not in set(findings(loop(pauses_ms))["level"])
 
 
+@pytest.mark.parametrize(("of_call", "level"), [(7, "problem"), (8, "observation")])
+def test_one_long_pause_is_a_problem_unless_its_line_calls_the_steps(of_call: int, level: str) -> None:
+    trace = loop([800 if step == 12 else 0.05 for step in range(20)], op_ms=1)
+    steps = trace.steps[trace.steps["step"] >= 0]
+    end = int(steps["end_ns"].iloc[12])
+    lines = [{"time_ns": end + part * 20 * MS, "file": "train.py", "line": 8} for part in range(1, 40)]
+    lines += [{"time_ns": int(time) + 10, "file": "train.py", "line": of_call} for time in steps["start_ns"]]
+    trace.metadata[PYTHON_SAMPLES] = metadata.table_of(PYTHON_SAMPLES, lines)
+    first = findings(trace).iloc[0]
+    assert (first["id"], first["level"]) == ("between_steps", level)
+    if level == "problem":
+        assert (first["figures"]["line"], first["lost_ns"]) == ("train.py:8", 800 * MS + 19 * MS // 20)
+        assert (first["start_ns"], first["end_ns"]) == (end, end + 800 * MS)
+        assert not len(first["events"])
+
+
 def test_steps_of_files_of_their_own_have_no_loop() -> None:
     table = findings(loop([500] * 9, sampled=False, recorded=False)).set_index("id")
     assert table["level"]["between_steps"] == "observation"

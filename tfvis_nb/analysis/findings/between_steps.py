@@ -79,6 +79,9 @@ CALL_NS = Threshold(
     " steps in one call: calling a step from Python takes up to as long. If the recording has samples, a"
     " problem also names a line, an op or the garbage collector",
 )
+MOST_OF_LOOP = Threshold(
+    0.5, "share of the loop that lies between steps, if few pauses without a period are a problem"
+)
 MIN_PAUSES = Threshold(3, "fewer pauses may not belong to the loop")
 INPUT_SHARE = Threshold(
     0.2,
@@ -164,8 +167,10 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     lock = _lock(trace, start, end)
     if lock is not None and lock["of_input"]:
         input_ns = min(input_ns + lock["ns"], between_ns)
+    is_rare = not period and loop_share >= MOST_OF_LOOP.value and _names_line(trace, sampled)
     # Long waits for input can be few, as a buffer is ahead at times.
-    if not period and np.median(length) < PAUSE_NS.value and input_ns < LOOP_SHARE.value * loop_ns:
+    is_short = not period and np.median(length) < PAUSE_NS.value
+    if is_short and not is_rare and input_ns < LOOP_SHARE.value * loop_ns:
         return None
     # Threads of the input pipeline work ahead, also while the loop pauses.
     loose = _within(trace, start, end) & (activity(trace) != NUMBER["preprocessing"])
@@ -195,14 +200,23 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     waits = _waits_for_input(figures)
     figures |= _slow_input(trace) if waits else {}
     lost = input_ns if waits else between_ns
-    events = longest_events(trace, loose)
+    events = longest_events(trace, loose) if _is_long(figures) else []
     first, last = int(start[longest]), int(end[longest])
-    is_long = period or np.median(length) >= CALL_NS.value or figures["program"] == "keras"
+    is_long = is_rare or period or np.median(length) >= CALL_NS.value or figures["program"] == "keras"
     is_problem = is_long and _has_reason(trace, figures)
     if waits or _waits_for_thread(figures):
         is_problem = lost >= INPUT_SHARE.value * loop_ns
     level = PROBLEM if is_problem else MINOR if waits else OBSERVATION
     return Finding("between_steps", NOT_KNOWN, figures, NO_STEP, first, last, events, level, lost)
+
+
+def _names_line(trace: Trace, sampled: SampledLine | None) -> bool:
+    """Return whether pauses surely have a line that does not call the steps."""
+    steps = step_times(trace)
+    begins, ends = (steps[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
+    calling = sampled_line(trace, begins, ends)
+    is_sure = bool(mostly_at(sampled_figures(sampled)))
+    return is_sure and (calling is None or sampled is None or calling.line != sampled.line)
 
 
 def _sampled(trace: Trace, start: np.ndarray, end: np.ndarray) -> SampledLine | None:
@@ -354,6 +368,11 @@ def _word_loop(figures: Figures) -> Texts:
     text = f"Of the loop's {loop}, {between} are between {_steps(figures)}, {pause} on average."
     if figures.get("without_first"):
         how += " The first step, which takes longer, is not part of the loop."
+    advice = "Move work out of the loop, do it in fewer steps, or do it on a thread of its own."
+    if not figures["period"] and figures["longest_ns"] >= MOST.value * figures["between_ns"]:
+        advice = "Move this work out of the loop, or do it on a thread of its own."
+        longest = format_duration(figures["longest_ns"])
+        text = f"Of the loop's {loop}, {between} are between {_steps(figures)}, {longest} in one pause."
     if figures.get("kind"):
         how += " The time between steps includes steps that the callback runs."
     if _waits_for_input(figures):
@@ -377,7 +396,6 @@ def _word_loop(figures: Figures) -> Texts:
         how += f" One in {figures['period']} pauses is long, up to {format_duration(figures['longest_ns'])}."
     if figures["program"] == "keras" and not figures["line"]:
         return Texts(_loop_title(figures), text, _KERAS_LOOP, how.strip())
-    advice = "Move work out of the loop, do it in fewer steps, or do it on a thread of its own."
     if figures["program"] == "keras" and _HOOK.fullmatch(figures["function"]):
         advice = "This is a callback of Keras: do it in fewer batches, or at the end of an epoch."
     if _waits_for_thread(figures):
@@ -480,6 +498,7 @@ RULE = Rule(
         "LOOP_SHARE": LOOP_SHARE,
         "PAUSE_NS": PAUSE_NS,
         "CALL_NS": CALL_NS,
+        "MOST_OF_LOOP": MOST_OF_LOOP,
         "MIN_PAUSES": MIN_PAUSES,
         "RUN_SHARE": RUN_SHARE,
         "INPUT_SHARE": INPUT_SHARE,
