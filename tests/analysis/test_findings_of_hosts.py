@@ -131,6 +131,28 @@ def test_eager_ops_are_named_with_their_common_line() -> None:
     assert "tf.function" in found["advice"]
 
 
+def keras(call: str, ops: int) -> list[dict[str, Any]]:
+    """Return a step of Keras that calls its function, and then ops one by one."""
+    function = op("one_step_on_iterator", 0, 1, kind="host", lane="python", detail=f"tf_function_call={call}")
+    return [function, *(eager(5 + number, 10) for number in range(ops))]
+
+
+def test_eager_ops_beside_a_compiled_model_need_fewer_batches() -> None:
+    beside = host_compute(keras("notTraced-nonXla", 40))
+    assert (beside["figures"]["kind"], beside["figures"]["compiled"]) == ("eager", True)
+    assert "fewer batches" in beside["advice"]
+    assert "run_eagerly" not in beside["advice"]
+    inside = host_compute(keras("eager", 40))
+    assert "run_eagerly" in inside["advice"]
+
+
+def test_python_beside_a_compiled_model_is_not_eager_ops() -> None:
+    """Each of 25 ops would take more than 1 ms: other Python runs."""
+    found = {call: host_compute(keras(call, 25), length_ms=40) for call in ("eager", "notTraced-nonXla")}
+    kinds = {call: one["figures"]["kind"] for call, one in found.items()}
+    assert kinds == {"eager": "eager", "notTraced-nonXla": "python"}
+
+
 def test_a_deeper_stack_of_a_few_eager_ops_is_left_out() -> None:
     """One op in eight is called two lines further inside; the line of the others ends the search."""
     kernels = {"kind": "host", "lane": "python"}

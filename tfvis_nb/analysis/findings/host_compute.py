@@ -16,7 +16,7 @@ from tfvis_nb.analysis.findings.host_work import (
     small_ops,
 )
 from tfvis_nb.analysis.findings.program import more_in_a_step, recorded
-from tfvis_nb.analysis.findings.python_work import eager_ops, lock_of_thread, python_work
+from tfvis_nb.analysis.findings.python_work import EagerOps, eager_ops, lock_of_thread, python_work
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,
@@ -119,6 +119,8 @@ _ADVICE = {
     "small": _FUSE,
 }
 _EAGER = {
+    "compiled": "The model's step is compiled, but these ops run outside of it, such as in a callback: run"
+    " them in fewer batches, or read fewer variables.",
     "keras": "Compile the model without run_eagerly, and leave out tf.config.run_functions_eagerly(True).",
     "": "Put the step into a tf.function: it runs all ops in one call, several at a time.",
 }
@@ -144,8 +146,8 @@ def _kind(work: HostWork) -> str:
 
 def _causes(trace: Trace) -> Iterator[_Cause]:
     eager = eager_ops(trace)
-    if eager is not None and eager.ops >= EAGER_OPS.value * eager.spent.steps:
-        figures = {"line": eager.line, "of_all": eager.of_all, "ops": eager.ops}
+    if eager is not None and _takes_steps(eager):
+        figures = {name: getattr(eager, name) for name in ("line", "of_all", "ops", "compiled")}
         yield _Cause(eager.spent, "eager", figures, eager.events.tolist(), SHARE.value)
         return
     works = [(work, _kind(work)) for work in host_work(trace)]
@@ -178,6 +180,13 @@ def _causes(trace: Trace) -> Iterator[_Cause]:
     if around is not None and _is_overhead(around):
         figures = {"ops": around.ops, "each_ns": around.each_ns, "python": sampled_figures(around.sampled)}
         yield _Cause(around.spent, "overhead", figures, [], SHARE.value)
+
+
+def _takes_steps(eager: EagerOps) -> bool:
+    """Return whether calling eager ops takes the steps, and not other Python beside a compiled model."""
+    if eager.ops < EAGER_OPS.value * eager.spent.steps:
+        return False
+    return not eager.compiled or eager.spent.mean_ns * eager.spent.steps <= MEAN_NS.value * eager.ops
 
 
 def _is_overhead(found: Overhead) -> bool:
@@ -233,7 +242,9 @@ def _word(_key: str, figures: Figures) -> Texts:
     )
     program = figures["program"]
     advice = (
-        _EAGER.get(program, _EAGER[""]) if kind == "eager" else _ADVICE.get(kind, more_in_a_step(program))
+        _EAGER.get("compiled" if figures.get("compiled") else program, _EAGER[""])
+        if kind == "eager"
+        else _ADVICE.get(kind, more_in_a_step(program))
     )
     advice = advice.format(ops="jax.numpy" if program == "jax" else "TensorFlow ops")
     text, how = worded(figures)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tfvis_nb.analysis.events.traced_calls import CALL_MARK, function_calls
 from tfvis_nb.analysis.source.calling_thread import PYTHON_CALL
 from tfvis_nb.core.categories import beginning, is_kind
 from tfvis_nb.core.trace import Trace
@@ -98,6 +99,16 @@ def recorded(trace: Trace) -> dict[str, Any]:
         "injected": pipeline and _is_injected(trace),
         "remade": _is_remade(trace),
     }
+
+
+def calls_compiled_model(trace: Trace) -> bool:
+    """Return whether steps call the function that Keras compiles a model's step to.
+
+    Calls with tf.config.run_functions_eagerly(True) run the ops one by one.
+    """
+    events = trace.events
+    calls = function_calls(trace) & beginning(events["op"], _KERAS) & (events["step"] != NO_STEP).to_numpy()
+    return not events["detail"][calls].str.contains(f"{CALL_MARK}eager", regex=False).all()
 
 
 def _is_injected(trace: Trace) -> bool:

@@ -10,7 +10,7 @@ from tfvis_nb.analysis.events.activity import accelerators, during_steps
 from tfvis_nb.analysis.findings.finding import of_task, whole_tasks
 from tfvis_nb.analysis.findings.host_work import LEAST
 from tfvis_nb.analysis.findings.idle_python import idle_python
-from tfvis_nb.analysis.findings.program import recorded
+from tfvis_nb.analysis.findings.program import calls_compiled_model, recorded
 from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
 from tfvis_nb.analysis.findings.typical_time import typical_time
 from tfvis_nb.analysis.source.lock_waits import lock_times, lock_waits
@@ -38,6 +38,8 @@ class EagerOps(NamedTuple):
     not recorded."""
     of_all: bool
     """Whether it calls all of them."""
+    compiled: bool
+    """Whether steps also call the function that Keras compiles a model's step to."""
     events: np.ndarray
 
 
@@ -74,7 +76,9 @@ def eager_ops(trace: Trace) -> EagerOps | None:
         trace, table.assign(calling_ns=(table["step_ns"] - busy).clip(lower=0)), "calling_ns"
     )
     spent = largest_share(trace, "calling_ns", calling)
-    return None if spent is None else EagerOps(spent, len(rows), *_caller(trace, rows), rows)
+    if spent is None:
+        return None
+    return EagerOps(spent, len(rows), *_caller(trace, rows), calls_compiled_model(trace), rows)
 
 
 def _caller(trace: Trace, rows: np.ndarray) -> tuple[str, bool]:
