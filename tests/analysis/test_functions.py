@@ -16,6 +16,7 @@ from tests.real_traces import DATA, each
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import functions, measurements, retraces, why_not
 from tfvis_nb.core.metadata import PYTHON_SAMPLES, table_of
+from tfvis_nb.core.stacks import Frame, StackBuilder
 from tfvis_nb.core.tracings import TRACING, TYPE
 
 BUILDING = "tf.function-graph_building"
@@ -65,6 +66,31 @@ def noted(function: str, *changes: dict[str, str], source: str = "a.py:1", nodes
 def figures(table: pd.DataFrame, *names: str) -> dict[str, Any]:
     rows = table[list(names)].itertuples(index=False)
     return {row[0]: row[1:] if len(names) > 2 else row[1] for row in rows}
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_compilations_of_ops_outside_jit_are_no_retracings(*, own: bool) -> None:
+    """A function of the program has a frame on the stacks of its ops; a function of JAX has not."""
+    rows = [row for start in range(0, 400, 100) for row in jitted("add", start, 80, compiles=True)]
+    builder = StackBuilder()
+    stack_of = builder.stack  # not the method of tables
+    stack = stack_of([Frame("a.py", 3, "run"), *([Frame("a.py", 1, "make.<locals>.add")] if own else [])])
+    rows += [("add.1", start + 70, 5, "") for start in range(0, 400, 100)]
+    rows.sort(key=lambda row: (row[1], -row[2]))
+    ops = [name == "add.1" for name, *_ in rows]
+    nested = pa.table(
+        {
+            "program": pa.array(["jit_add(7)" if op else None for op in ops], pa.string()),
+            "stack": pa.array([stack if op else None for op in ops], pa.int32()),
+        }
+    )
+    trace = Trace(trace_of(*rows).events, nested=nested, stacks=builder.table())
+    assert figures(functions(trace), "name", "traces", "retraces") == {"add": (4, 3 if own else 0)}
+    found = trace.findings.set_index("kind")
+    assert ("retracing" in found.index) == own
+    if not own:
+        assert found["figures"]["compiling"]["one_by_one"]
+        assert "jax.jit" in found["advice"]["compiling"]
 
 
 def test_later_compiling_calls_of_jax_are_retracings() -> None:

@@ -116,6 +116,20 @@ def test_functions_that_are_traced_again() -> None:
     assert "retracing" in set(t.findings["kind"])
 
 
+def test_ops_outside_jit_are_not_traced_again() -> None:
+    @jax.jit
+    def add(x: Any) -> Any:
+        return jnp.tanh(x) + 1
+
+    arrays = [jnp.asarray(np.ones((7, size), np.float32)) for size in (11, 13, 17)]
+    with tv.trace() as t:
+        for x in arrays:
+            add(x).block_until_ready()
+            jnp.mean(x).block_until_ready()
+    table = t.functions.set_index("name")[["traces", "retraces"]]
+    assert table.loc[["add", "_mean"]].to_numpy().tolist() == [[3, 2], [3, 0]]
+
+
 def test_a_step_called_ahead_keeps_its_own_tracing_and_compiling() -> None:
     @jax.jit
     def product(x: Any) -> Any:

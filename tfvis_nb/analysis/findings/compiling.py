@@ -19,6 +19,7 @@ from tfvis_nb.analysis.findings.rule import (
     not_reported,
     step_time,
 )
+from tfvis_nb.analysis.functions.calls import function_events
 from tfvis_nb.analysis.functions.retraced import recompiled_times
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
@@ -62,6 +63,13 @@ def _is_like_later(trace: Trace) -> bool:
     return first.case(SHARE.value) == "first" and with_again.case(SHARE.value) == "all"
 
 
+def _is_one_by_one(trace: Trace) -> bool:
+    """Return whether most calls that compile are of JAX's own functions: ops outside of jax.jit."""
+    events = function_events(trace)
+    compiling = events.calls.index.isin(events.compilations["call"])
+    return bool(events.calls["of_jax"][compiling].mean() > 0.5)
+
+
 def _find(trace: Trace) -> list[Finding]:
     table, spent = _first_times(trace), _spent(trace)
     case = spent.case(SHARE.value) if spent else ""
@@ -69,7 +77,7 @@ def _find(trace: Trace) -> list[Finding]:
         return []
     compiling = int(table.loc[table["compile_ns"] > 0, "step"].nunique())
     figures = {"compiling_steps": compiling, "without_again": lost_times(trace) is not None}
-    figures |= recorded(trace)
+    figures |= {"one_by_one": _is_one_by_one(trace)} | recorded(trace)
     return [time_share.finding(trace, f"compiling.{case}", "compile", spent, figures)]
 
 

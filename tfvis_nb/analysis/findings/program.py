@@ -205,6 +205,10 @@ def less_host_work(figures: Mapping[str, Any]) -> str:
 
 def fewer_compilations(figures: Mapping[str, Any]) -> str:
     """Advise how to compile functions only once."""
+    if figures.get("one_by_one"):
+        return (
+            "put their ops into one function with jax.jit: without it, JAX compiles each op for each shape."
+        )
     if figures["program"] == "jax":
         return "the shapes or static arguments of a function change: pass arrays, and pad to fixed shapes."
     return (

@@ -22,6 +22,7 @@ from tfvis_nb.analysis.events.traced_calls import (
     traced_calls,
     tracing_spans,
 )
+from tfvis_nb.analysis.functions.jax_functions import of_jax
 from tfvis_nb.core.categories import is_kind, map_categories
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.step_spans import CALL
@@ -37,8 +38,8 @@ class FunctionEvents(NamedTuple):
     """The functions of a trace, one row per event; events are ordered by start.
 
     - `calls`: ``event`` (its id), ``task``, ``name``, ``duration_ns``, ``self_ns``; ``tracings`` (how often
-      it traced its function), ``timed`` (whether all of these are events) and ``again`` (whether the function
-      had been traced before).
+      it traced its function), ``timed`` (whether all of these are events), ``again`` (whether the function
+      had been traced before) and ``of_jax`` (whether it is JAX's own).
     - `tracings`: ``event``, ``call`` (a row of `calls`, -1 outside calls), ``task``, ``name`` (empty if not
       known), ``start_ns`` and ``end_ns`` (of a call that also runs the new graph: from its start until then),
       ``own_ns``, without those within it, ``again``, and the fields of
@@ -78,7 +79,7 @@ def function_events(trace: Trace) -> FunctionEvents:
     calls["self_ns"] = self_times_of(trace)[0][is_call]
     add_python(events, calls, tracings, outer)
     _count(calls, events["detail"][is_call], tracings)
-    count_jitted(calls)
+    count_jitted(trace, calls)
     _name(trace, calls, tracings)
     compilations = pd.DataFrame({"event": np.flatnonzero(is_compiling)})
     compilations["call"] = _calls_of(events, is_call, is_compiling, number)
@@ -221,13 +222,17 @@ def jitted_events(trace: Trace) -> JittedEvents:
     return JittedEvents(calls & called, lowerings)
 
 
-def count_jitted(calls: pd.DataFrame) -> None:
-    """Mark the calls that trace a function called before, and use the functions' own names."""
+def count_jitted(trace: Trace, calls: pd.DataFrame) -> None:
+    """Mark the calls that trace a function called before, and use the functions' own names.
+
+    JAX's own functions are left out: they are compiled for each op and shape.
+    """
     functions = calls["name"].map(jitted_function)
     jitted = functions.astype(bool)
+    calls["of_jax"] = of_jax(trace, calls["name"])
     calls["name"] = calls["name"].where(~jitted, functions)
     before = calls.groupby(["task", "name"]).cumcount() > 0
-    calls["again"] |= jitted & before & (calls["tracings"] > 0)
+    calls["again"] |= jitted & ~calls["of_jax"] & before & (calls["tracings"] > 0)
 
 
 def add_python(events: pd.DataFrame, calls: pd.DataFrame, tracings: pd.DataFrame, outer: np.ndarray) -> None:
