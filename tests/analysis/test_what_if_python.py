@@ -145,6 +145,27 @@ def test_steps_wait_for_the_input_that_pauses_covered() -> None:
         assert _rounds(trace, **changes)[1:] == pytest.approx([20] * (STEPS - 2), abs=1)
 
 
+@pytest.mark.parametrize(("line", "kept_ms"), [(7, 12), (3, 2)])
+def test_free_input_keeps_callbacks(line: int, kept_ms: int) -> None:
+    """Python of the pipeline runs all the time; a callback of a step takes as long without it.
+
+    Without samples of another line than the call of the steps, the same time is a wait for the lock.
+    """
+    rows, samples = [_row("EagerPyFunc", 0, 30 * STEPS, -1, lane="tf_data_private_threadpool/1")], []
+    for step in range(STEPS):
+        at = 30 * step
+        rows += [
+            _row("train", at, at + 26, step),
+            _row("TFE_Py_Execute", at, at + 14, step),
+            _row("IteratorGetNextOp::DoCompute", at, at + 14, step),
+        ]
+        samples += [(at + moment, 3) for moment in (2, 5, 8, 11)] + [(at + 20, line)]
+    labels = {step: f"train {step}" for step in range(STEPS)}
+    trace = Trace(built(rows).events, step_labels=labels, metadata={PYTHON_SAMPLES: _sampled(samples)})
+    found = trace.what_if(activities={"input": 0})
+    assert found.times["predicted_ns"].tolist() == [kept_ms * MS] * STEPS
+
+
 def test_a_line_of_a_function_takes_its_part_of_the_call() -> None:
     """Of a py_function of 8 ms in the step, 6 ms are those of a line."""
     rows, main, called = [], [], []

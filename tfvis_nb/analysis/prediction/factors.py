@@ -15,6 +15,7 @@ from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.hardware.ceilings import ceilings
 from tfvis_nb.analysis.hardware.devices import devices
 from tfvis_nb.analysis.hardware.op_work import op_work
+from tfvis_nb.analysis.prediction.python_time import of_idle_lines
 from tfvis_nb.analysis.prediction.replay import no_change, replay
 from tfvis_nb.analysis.prediction.typical import same_rows
 from tfvis_nb.core.categories import beginning, containing, is_kind
@@ -149,7 +150,8 @@ def without_lock_waits(trace: Trace, removed: np.ndarray) -> np.ndarray:
     A thread that returns to Python while another one runs Python waits until that one hands the lock over,
     after 5 ms at the latest, and the trace has no event for that. So if removed Python runs on another thread
     for at least half of it, waits are whole multiples of 5 ms of each stretch of work of a thread of Python,
-    and what a row's own work exceeds that of the same row in the step with the least.
+    and what a row's own work exceeds that of the same row in the step with the least. Samples show which part
+    of it is other Python of the user, such as a callback of Keras: that part stays.
     """
     times, events, factors = backtracker(trace).times, trace.events, np.ones(len(removed))
     holds = np.flatnonzero(removed & times.thread & beginning(events["op"], _HOLDS))
@@ -164,6 +166,7 @@ def without_lock_waits(trace: Trace, removed: np.ndarray) -> np.ndarray:
     total, contended, lost = (np.bincount(event, part, len(factors)) for part in (length, during, waited))
     shortest = pd.Series(total).where(total > 0).groupby(same_rows(trace)).transform("min").to_numpy()
     lost = np.maximum(lost, np.where((total > 0) & (2 * contended >= total), total - shortest, 0))
+    lost = np.minimum(lost, (1 - of_idle_lines(trace)) * total)
     factors[lost > 0] -= (lost / np.maximum(total, 1))[lost > 0]
     return factors
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -61,6 +62,21 @@ def of_sampled_lines(trace: Trace, is_line: Callable[[str], bool]) -> PythonTime
                 share[collects] = 1
             lag = np.maximum(lag, _of_lags(trace, start, end, share))
     return PythonTime(own, lag)
+
+
+def of_idle_lines(trace: Trace) -> np.ndarray:
+    """Return the part of each event's own time in which lines run that leave TensorFlow idle (float64).
+
+    Such a line has most of its samples while its thread runs nothing of TensorFlow, like a callback of Keras.
+    """
+    idle = (activity(trace) == NUMBER["none"]) & (backtracker(trace).times.parent < 0)
+    calls: Counter[str] = Counter()
+    for task in task_samples(trace):
+        samples = task.main[task.main["line"].notna() & (task.main["event"] >= 0)]
+        lines = samples["file"].astype(str) + ":" + samples["line"].astype("int64").astype(str)
+        for line, is_idle in zip(lines, idle[samples["event"].to_numpy(np.int64)].tolist(), strict=True):
+            calls[line] += -1 if is_idle else 1
+    return np.where(idle, of_sampled_lines(trace, lambda line: calls[line] < 0).own, 0)
 
 
 def between_steps(trace: Trace) -> PythonTime:

@@ -49,6 +49,8 @@ class TaskSamples(NamedTuple):
     ``event`` is the event that only calls Python then, or -1.
     """
 
+    main: pd.DataFrame
+    """All samples of the main thread; ``event`` is any event of the thread."""
     called: pd.DataFrame
     """Samples of threads on which TensorFlow called Python."""
     calls: np.ndarray
@@ -100,6 +102,7 @@ def task_samples(trace: Trace) -> list[TaskSamples]:
         free = (holder < 0) & (bool(len(thread)) | ~_in_steps(trace, time))
         found.append(
             TaskSamples(
+                main,
                 called[called["event"] >= 0],
                 calls,
                 main[held],
