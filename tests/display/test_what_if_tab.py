@@ -144,7 +144,8 @@ def test_rows_agree_with_the_slider(input_bound: tv.Trace) -> None:
     _, saved, share, along = rows["Input"]
     times = input_bound.what_if(activities={"input": 0}).times
     slid = what_if.outcome(input_bound, {"subject": "activities", "name": "input", "how": 0})
-    assert saved == times["saved_ns"].sum()
+    assert len(times) > 1
+    assert saved == round(times["saved_ns"].mean())
     assert slid["all_steps"] == ["All steps", share]
     assert "waits for input" in along
 
