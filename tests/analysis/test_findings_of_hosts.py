@@ -72,6 +72,14 @@ def test_line_with_most_copies_is_a_problem() -> None:
     assert found["share"] == pytest.approx(0.7)
 
 
+@pytest.mark.parametrize(("copying", "advised"), [("ConcatV2", True), ("TensorListStack", False)])
+def test_loop_with_a_tensor_array_needs_no_other_one(copying: str, *, advised: bool) -> None:
+    found = host_compute([op(copying, 1, 8, ("train.py", 5)), op("MatMul", 8, 9)])
+    assert found["figures"]["kind"] == "copy"
+    assert ("tf.TensorArray and join" in found["advice"]) == advised
+    assert ("tf.vectorized_map" in found["advice"]) != advised
+
+
 def test_many_small_ops_of_a_line_are_a_problem() -> None:
     rows = [op("Tanh", 1 + number / 50, 1 + number / 50 + 0.016, ("train.py", 5)) for number in range(400)]
     found = host_compute([*rows, op("MatMul", 9, 9.5)])

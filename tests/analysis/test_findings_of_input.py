@@ -288,8 +288,8 @@ def test_a_first_step_does_not_hide_the_waits_of_the_others() -> None:
     assert trace.overview["headline"] == warm
 
 
-def _own_loop(waiting: int) -> tv.Trace:
-    """Return five steps of a millisecond, with `waiting` ns for the next batch between them."""
+def _own_loop(waiting: int, stage: str = "") -> tv.Trace:
+    """Return five steps of a millisecond, with `waiting` ns for the next batch of a stage between them."""
     loop = {"kind": "host", "lane": "python", "name": "", "op": "", "step": -1}
     rows: list[dict[str, Any]] = []
     for step in range(5):
@@ -299,6 +299,7 @@ def _own_loop(waiting: int) -> tv.Trace:
         )
         rows.append({**loop, "name": "IteratorGetNext", "op": "IteratorGetNext", "start_ns": start + 10**6})
         rows[-1]["duration_ns"] = waiting
+        rows += [rows[-1] | {"name": stage, "op": stage, "lane": "pipeline"}] if stage else []
     return tv.Trace(events.build({name: [row[name] for row in rows] for name in rows[0]}))
 
 
@@ -340,6 +341,44 @@ def test_advice_names_the_missing_stage_of_a_pipeline(stages: list[str], advised
     }
     assert {name for name, text in code.items() if text in advice} == advised
     assert "num_parallel_calls=" not in faster_input({**recorded(trace), "bottleneck": {"parallelism": 2}})
+
+
+def test_prefetch_is_not_advised_for_a_queue() -> None:
+    columns = {"start_ns": [0, 1], "duration_ns": [9, 9], "kind": ["op"] * 2}
+    for get, advised in (("QueueDequeueManyV2", False), ("IteratorGetNext", True)):
+        trace = tv.Trace(events.build(columns | {"op": ["QueueDequeueV2", get]}))
+        assert ("dataset.prefetch(" in faster_input(recorded(trace))) == advised
+
+
+@pytest.mark.parametrize(("wait_ms", "prefetch"), [(4, True), (8, False)])
+def test_prefetch_is_advised_if_the_loop_hides_the_pipeline(wait_ms: int, *, prefetch: bool) -> None:
+    trace = _own_loop(wait_ms * 10**6, "Iterator::Map")
+    found = findings(trace).set_index("id").loc["between_steps"]
+    assert found["figures"]["prefetches"] is False
+    assert ("dataset.prefetch(" in found["advice"]) == prefetch
+
+
+@pytest.mark.parametrize(("step_ms", "prefetch"), [(1, False), (60, True)])
+def test_prefetch_is_advised_if_steps_hide_the_slowest_stage(step_ms: int, *, prefetch: bool) -> None:
+    """Each step waits 40 ms for a map without a prefetch."""
+    rows, length = [], 40 + step_ms
+    for step in range(5):
+        at = step * length
+        for name, lane, kind, start, took, number in (
+            ("train", "python", "host", at, length, step),
+            ("IteratorGetNext", "python", "op", at, 40, step),
+            ("Iterator::Map", "python", "host", at, 39, step),
+            ("DecodeJpeg", "pipeline", "op", at, 38, -1),
+            ("MatMul", "python", "op", at + 40, step_ms, step),
+        ):
+            rows.append(
+                {"name": name, "op": name, "lane": lane, "kind": kind, "step": number}
+                | {"start_ns": start * 10**6, "duration_ns": took * 10**6}
+            )
+    trace = tv.Trace(events.build({name: [row[name] for row in rows] for name in rows[0]}))
+    found = findings(trace).set_index("id").loc["input_bound.all"]
+    assert ("dataset.prefetch(" in found["advice"]) == prefetch
+    assert "num_parallel_calls=" in found["advice"]
 
 
 def test_input_bound_names_no_part_below_a_tenth_of_the_wait() -> None:

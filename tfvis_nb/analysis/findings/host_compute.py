@@ -108,6 +108,8 @@ _ADVICE = {
     "output": "Do it in fewer steps, such as every hundredth, or outside of them.",
     "copy": "Write only the part that changes: assign to a slice of a variable, use scatter updates, or"
     " collect parts in a tf.TensorArray and join them once.",
+    "array": "Replace the loop over single elements by ops on whole batches, for example with"
+    " tf.vectorized_map: the tf.TensorArray of a loop, also of tf.map_fn and tf.scan, joins them by copying.",
     "transpose": "Keep tensors in the layout that most ops need, or let data come in it, so that they are not"
     " transposed there and back: for convolutions on a CPU this is channels last.",
     "work": "This is the program's own work: use smaller shapes, a cheaper op or lower precision, or run it"
@@ -244,11 +246,17 @@ def _word(_key: str, figures: Figures) -> Texts:
     advice = (
         _EAGER.get("compiled" if figures.get("compiled") else program, _EAGER[""])
         if kind == "eager"
-        else _ADVICE.get(kind, more_in_a_step(program))
+        else _ADVICE.get(_advised(figures), more_in_a_step(program))
     )
     advice = advice.format(ops="jax.numpy" if program == "jax" else "TensorFlow ops")
     text, how = worded(figures)
     return Texts(title, text, advice, how)
+
+
+def _advised(figures: Figures) -> str:
+    """Return the key of the advice: a loop that has a tf.TensorArray needs no other one."""
+    is_array = figures["kind"] == "copy" and figures["op"].startswith("TensorList")
+    return "array" if is_array else str(figures["kind"])
 
 
 def _word_work(figures: Figures) -> tuple[str, str]:

@@ -27,6 +27,7 @@ _PARALLEL = re.compile(r"Iterator::(?:.*::)?(?:Parallel|MapAndBatch)")
 _INJECTED = "name=inject/prefetch_"
 """In the details of a Prefetch that TensorFlow has put at the end of a pipeline (since 2.8)."""
 _MAKE, _GET = re.compile(r"MakeIterator$"), re.compile(r"IteratorGetNext(?:Sync|AsOptional)?$")
+_DEQUEUE = re.compile(r"QueueDequeue")
 _REMADE = 3
 """Fewer iterators may be one each of training, evaluation and prediction."""
 _CACHE = re.compile(r"Iterator::(?:.*::)?(?:Memory|File)?Cache")
@@ -84,7 +85,7 @@ def recorded(trace: Trace) -> dict[str, Any]:
     ``program`` is a key of `_FEWER`, ``dynamic_ops`` the op types. ``prefetches``, ``caches`` and
     ``parallel`` state whether the pipeline prefetches, caches and has parallel calls; None if not recorded.
     ``injected`` states whether TensorFlow itself has added the prefetch, ``remade`` whether iterators are
-    made for one or two elements each.
+    made for one or two elements each, ``queue`` whether input comes from a queue instead.
     """
     events = trace.events
     op = events["op"]
@@ -98,6 +99,7 @@ def recorded(trace: Trace) -> dict[str, Any]:
         **{name: _any(trace, pattern) if pipeline else None for name, pattern in stages.items()},
         "injected": pipeline and _is_injected(trace),
         "remade": _is_remade(trace),
+        "queue": _any(trace, _DEQUEUE) and not pipeline and not _any(trace, _GET),
     }
 
 
@@ -163,6 +165,11 @@ def faster_input(figures: Mapping[str, Any]) -> str:
             "num_parallel_calls does not help Python that holds the lock: use TensorFlow ops, or NumPy on"
             " whole arrays, do it once and cache() the result, or do it in other processes."
         )
+    if figures.get("queue"):
+        return (
+            "Fill the queue with more threads (num_threads of tf.compat.v1.train.batch), unless they run"
+            " Python, or cut per-element cost."
+        )
     if figures.get("remade"):
         return _ONE_ITERATOR["keras" if figures["program"] == "keras" else ""]
     prefetch = {
@@ -172,6 +179,8 @@ def faster_input(figures: Mapping[str, Any]) -> str:
     }[figures["prefetches"]]
     if figures.get("injected"):
         prefetch = "TensorFlow has added a prefetch to the input pipeline, so make its slowest stage faster: "
+    elif figures["prefetches"] is False and _is_longer(figures):
+        prefetch = "dataset.prefetch alone is not enough, so make the slowest stage of the pipeline faster: "
     ways = ["cut per-element cost"]
     if not figures.get("caches"):
         ways.insert(0, "cache() data that is read again")
@@ -182,6 +191,14 @@ def faster_input(figures: Mapping[str, Any]) -> str:
         calls = figures.get("needed") or 0
         ways.insert(0, f"use {method}(..., num_parallel_calls={calls if calls > 1 else 'tf.data.AUTOTUNE'})")
     return f"{prefetch}{', '.join(ways[:-1])}{', or ' if len(ways) > 1 else ''}{ways[-1]}."
+
+
+def _is_longer(figures: Mapping[str, Any]) -> bool:
+    """Return whether the input pipeline takes longer than the steps, so that a prefetch cannot hide it."""
+    whole = figures.get("loop_ns", figures.get("run_ns"))
+    if whole is not None:
+        return bool(2 * figures["input_ns"] > whole)
+    return (figures.get("needed") or 0) > 1
 
 
 def _parallel_method(figures: Mapping[str, Any]) -> str:
