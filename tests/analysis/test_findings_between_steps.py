@@ -164,7 +164,7 @@ def test_pauses_that_no_loop_repeats_are_no_problem(pauses_ms: list[float]) -> N
 
 
 @pytest.mark.parametrize(("of_call", "level"), [(7, "problem"), (8, "observation")])
-def test_one_long_pause_is_a_problem_unless_its_line_calls_the_steps(of_call: int, level: str) -> None:
+def test_one_long_pause_is_a_problem_unless_it_calls_steps(of_call: int, level: str) -> None:
     trace = loop([800 if step == 12 else 0.05 for step in range(20)], op_ms=1)
     steps = trace.steps[trace.steps["step"] >= 0]
     end = int(steps["end_ns"].iloc[12])

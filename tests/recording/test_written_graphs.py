@@ -107,6 +107,21 @@ def test_replaced_ops_have_the_edges_of_the_program(matrix: Any) -> None:
     assert made == {"before", "squares", "waves"}
 
 
+def test_folded_transposes_have_the_line_of_their_product(matrix: Any) -> None:
+    @function
+    def folded(x: Any) -> Any:
+        product = tf.matmul(x, tf.transpose(tf.sin(x)), name="product")  # the product
+        return tf.tanh(product), tf.exp(product)
+
+    t = recorded(folded, (matrix,))
+    (name,) = {name for name in t.events["name"] if name.endswith("product")}
+    assert name != "product"
+    assert data_edges(t) == {("Sin", name): 1, (name, "Tanh"): 1, (name, "Exp"): 1}
+    of_line = t.source_lines[t.source_lines["text"].str.endswith("# the product")]
+    assert of_line["events"].sum() >= 2
+    assert "ArithmeticOptimizer" not in "".join(t.layers["layer"])
+
+
 def test_only_the_branch_that_ran_has_edges(matrix: Any) -> None:
     @function
     def branches(x: Any, taken: Any) -> Any:

@@ -6,6 +6,8 @@ _CALLED = re.compile(
     r"(?:^|(?<=/))(?:(?:Stateful)?PartitionedCall(?:_\d+)?|ConstantFolding|Func"
     r"|(?:while|cond|While|If|StatelessWhile|StatelessIf)(?:_\d+)?/(?:body|cond|then|else)/_\d+)/"
 )
+_OPTIMIZED = re.compile(r"(?:^|(?<=/))ArithmeticOptimizer/[A-Z]\w*?_")
+"""The scope and stage in the name of a node that Grappler's arithmetic optimizer made from another one."""
 _PASSED = re.compile("_(?:send|arg|retval)_")
 """Prefixes of nodes that pass a value on; the name of another node follows."""
 
@@ -28,7 +30,16 @@ def without_calls(name: str) -> str:
     'model/dense/MatMul'
     """
     passed = _PASSED.match(name)
-    return _CALLED.sub("", name[passed.end() :] if passed else name)
+    return before_rewriting(_CALLED.sub("", name[passed.end() :] if passed else name))
+
+
+def before_rewriting(name: str) -> str:
+    """Return the name of the node from which TensorFlow's arithmetic optimizer made a node; others unchanged.
+
+    >>> before_rewriting("model/dense/ArithmeticOptimizer/FoldTransposeIntoMatMul_MatMul")
+    'model/dense/MatMul'
+    """
+    return _OPTIMIZED.sub("", name)
 
 
 def phase_of(name: str, op: str = "") -> str:

@@ -16,6 +16,7 @@ import pyarrow as pa
 from tfvis_nb.analysis.dataflow.function_runs import function_runs
 from tfvis_nb.analysis.events.nesting import parents
 from tfvis_nb.core.nested_columns import GRAPH_INPUTS, OR, with_columns
+from tfvis_nb.core.phases import before_rewriting
 from tfvis_nb.core.tensor_senders import executor_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.recording.stacks.event_ops import CALL
@@ -40,10 +41,8 @@ _PASSING = {"Identity", "StopGradient", _PASSED, _CHOICE, _BRANCH}
 
 _LOWERED = re.compile(r"(/(?:body|cond|then|else|branch\d+))/_\d+/")
 """Matches the number that TensorFlow inserts when it lowers a loop or a condition."""
-_REPLACED = re.compile(
-    r"ArithmeticOptimizer/(?:ReplaceMulWithSquare|SimplifyAggregation_Mul)_|/unary_ops_composition$"
-)
-"""Matches what TensorFlow adds to the name of an op that it replaces by one with the same value."""
+_REPLACED = re.compile(r"ArithmeticOptimizer/SimplifyAggregation_Mul_|/unary_ops_composition$")
+"""Matches what TensorFlow adds, besides stages of its optimizer, to the name of an op that it replaces."""
 
 _DEEPEST = 64
 """How deep functions in functions are followed."""
@@ -123,7 +122,8 @@ class WrittenGraph:
         """
         rows: dict[str, list[str]] = {}
         for name in names:
-            rows.setdefault(_REPLACED.sub("", _LOWERED.sub(r"\1/", name)), []).append(name)
+            node = before_rewriting(_REPLACED.sub("", _LOWERED.sub(r"\1/", name)))
+            rows.setdefault(node, []).append(name)
         ran = {node for name in rows for node in _scopes(name)}
         found: dict[str, list[str]] = {}
         for node, variants in rows.items():

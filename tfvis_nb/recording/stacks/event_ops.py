@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from tfvis_nb.core.categories import beginning, is_kind
 from tfvis_nb.core.nested_columns import OP_NAME
+from tfvis_nb.core.phases import before_rewriting
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.kinds import MOVING
 from tfvis_nb.recording.stacks.functions import is_pipeline, pipeline_graphs
@@ -176,6 +177,8 @@ def _numbered(texts: pd.Series) -> tuple[np.ndarray, list[str]]:
 
 def _variants(name: str) -> Iterator[str]:
     yield name
+    if (rewritten := before_rewriting(name)) != name:
+        yield from _variants(rewritten)
     for pattern in _MADE:
         match = pattern.fullmatch(name)
         if match is not None:
