@@ -81,13 +81,13 @@ function DescribedStep({ store, figures, busyName, hovered, show }: DescribedSte
   const facts = [formatDuration(stepLength(store.run, step)) + ratioText(figures.ratios[index])];
   if (busyName !== null && step.device !== undefined)
     facts.push(`${busyName} ${formatDuration(step.device)}${ratioText(figures.busyRatios[index])}`);
-  const first = figures.isFirstApart ? " after the first" : "";
   const parts = isChosen
     ? [stepName(step), ...facts.map((fact) => ` · ${fact}`)]
     : figures.ratios[index] >= ALIKE
       ? [
-          `Slowest${first}: step ${step.step}`,
+          `Slowest: step ${step.step}`,
           figures.ratios[index] >= SLOW_RATIO && ratioText(figures.ratios[index]),
+          figures.isFirstApart && ", after the first",
         ].filter(Boolean)
       : [];
   return (
