@@ -1,9 +1,10 @@
 /** Draws the heat map around its cells: axes, names, marks; `draw_spreads.ts` has what lies beside them. */
 
-import type { Cell } from "../model/fleet/grid";
+import type { Cell, Grid } from "../model/fleet/grid";
+import type { Range } from "../model/fleet/pixels";
+import { cutEnd } from "../model/format/shorten";
 import { drawSpreadOfSteps, drawSpreadOfTasks, line } from "./draw_spreads";
-import { columnX, SPREAD_HEIGHT, taskY } from "./geometry";
-import { runLabels } from "./run_labels";
+import { columnX, type Geometry, SPREAD_HEIGHT, taskY } from "./geometry";
 import type { Shown } from "./shown";
 
 const LINE = 12;
@@ -138,4 +139,26 @@ function niceStep(least: number): number {
   if (least <= 1) return 1;
   const power = 10 ** Math.floor(Math.log10(least));
   return power * ([1, 2, 5].find((factor) => factor * power >= least) ?? 10);
+}
+
+/** Between a name and the lines on both sides. */
+const GAP = 3;
+
+/** Where each run in view begins, and as much of its name as fits; empty if no letter does. */
+export function runLabels(
+  grid: Grid,
+  range: Range,
+  geometry: Geometry,
+  measure: (text: string) => number,
+): { x: number; text: string }[] {
+  const { x: left, width } = geometry.plot;
+  const first = Math.floor(range.from);
+  const starts: number[] = [];
+  for (let column = first; column < range.to; column++)
+    if (column === first || grid.run[column] !== grid.run[column - 1]) starts.push(column);
+  const places = starts.map((column) => Math.max(columnX(geometry, range, column), left));
+  return places.map((x, at) => {
+    const room = (places[at + 1] ?? left + width) - x - 2 * GAP;
+    return { x: x + GAP, text: cutEnd(grid.runs[grid.run[starts[at]]], room, measure) };
+  });
 }

@@ -1,17 +1,26 @@
 /** A fleet's heat map with its surroundings: the choice of a figure, the legend, the current cell, the table. */
 
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
-import { type Cell, cellText, type Grid, stepText, type Values, valueText } from "../model/fleet/grid";
+import {
+  type Cell,
+  cellText,
+  type Grid,
+  type Metric,
+  stepText,
+  type Values,
+  valueText,
+} from "../model/fleet/grid";
 import type { Range } from "../model/fleet/pixels";
-import { scaleOf } from "../model/fleet/scale";
+import { colours, marksOf, type Scale, scaleOf } from "../model/fleet/scale";
 import { sortedValues, spreadOfSteps, spreadOfTasks } from "../model/fleet/spread";
 import { typicalOf } from "../model/fleet/typical";
+import { formatCell } from "../model/format/column_units";
+import { unbroken } from "../model/format/units";
 import type { Theme } from "../model/paint/palette";
 import { copied } from "../ui/clipboard";
 import { useUniqueId } from "../ui/unique_id";
 import { HeatMap, largestOf } from "./heat_map";
 import type { FleetHost } from "./host";
-import { Legend } from "./legend";
 import { whole, zoomed } from "./range";
 import { TaskTable } from "./task_table";
 
@@ -234,5 +243,39 @@ export function Fleet({ host, grid, first, theme, onNamed, onKey }: FleetProps) 
       </div>
       {isTable && <TaskTable {...{ grid, metric, values, choose, open }} />}
     </>
+  );
+}
+
+/** Colours of the bar: between them it is drawn evenly. */
+const STOPS = 24;
+
+/** A colour bar with values, and the colour of cells without one. */
+function Legend({ metric, scale, theme }: { metric: Metric; scale: Scale; theme: Theme }) {
+  const all = colours(theme);
+  const stops = Array.from(
+    { length: STOPS },
+    (_, at) => all[Math.round((at * (all.length - 1)) / (STOPS - 1))],
+  );
+  const [least, low] = [scale.least, scale.low].map((value) => formatCell(value, metric.unit));
+  const marks = marksOf(scale).map(({ value, place }, at) => {
+    const text = formatCell(value, metric.unit);
+    return { place, text: at === 0 && least !== low ? `≤ ${text}` : text };
+  });
+  const name = `Colours: ${marks.map(({ text }) => text).join(" to ")}`;
+  return (
+    <div class="heat-legend" role="img" aria-label={name}>
+      <span class="scale">
+        <i style={{ background: `linear-gradient(to right, ${stops.join(", ")})` }} />
+        {marks.map(({ text, place }, at) => (
+          <small key={place} data-first={at === 0 || undefined} style={{ left: `${100 * place}%` }}>
+            {unbroken(text)}
+          </small>
+        ))}
+      </span>
+      <span class="nothing">
+        <i />
+        <small>not recorded</small>
+      </span>
+    </div>
   );
 }

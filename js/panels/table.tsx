@@ -9,6 +9,7 @@ import { formatCount, formatDuration } from "../model/format/units";
 import { scopesToTell, shortName } from "../model/lanes/event_text";
 import { NO_NAME, NO_OP } from "../model/lanes/labels";
 import { activityColour } from "../model/paint/palette";
+import { NO_STEP } from "../model/types";
 import { BlockHead, CannotSay } from "../ui/block_head";
 import { CopyTable } from "../ui/copy_table";
 import { useRows } from "../ui/row_keys";
@@ -16,9 +17,7 @@ import { type Order, presentOrder, sortRows } from "../ui/sort";
 import { Table } from "../ui/table";
 import { useUniqueId } from "../ui/unique_id";
 import type { Cell, TableBlock, TableColumn } from "./blocks";
-import { ChangeBar, largest } from "./change_bar";
 import { Histogram } from "./histogram";
-import { isText, isWide, rowsNote, rowsOfStep, stepText } from "./layout";
 
 type Selected = Extract<LinkMessage, { kind: "select" }>;
 
@@ -321,3 +320,73 @@ function ofEvents(block: TableBlock, { length, events }: RangeFigures): TableBlo
 
 const coverText = (length: number) =>
   `Covers the selected range of ${formatDuration(length)}; durations are whole.`;
+
+const MAX_COLUMNS = 7;
+/** For columns with several texts, which take more room than figures. */
+const MAX_COLUMNS_WITH_TEXTS = 5;
+const MAX_TEXTS = 2;
+
+const isText = ({ unit }: TableColumn): boolean => unit === "text" || unit === "name";
+
+/** Side by side with another one their last columns would be out of sight. */
+export function isWide(columns: readonly TableColumn[]): boolean {
+  if (columns.length > MAX_COLUMNS) return true;
+  return columns.length > MAX_COLUMNS_WITH_TEXTS && columns.filter(isText).length > MAX_TEXTS;
+}
+
+type Rows = Pick<TableBlock, "columns" | "rows" | "note">;
+
+/**
+ * Indexes of the rows to show while the timeline shows one step alone (its number), and of the one to mark,
+ * -1 without one. A table with one row per step keeps them all, so that the step can be compared with the
+ * others.
+ */
+export function rowsOfStep(
+  { columns, rows }: Rows,
+  step: number | null,
+): { shown: number[]; marked: number } {
+  const at = columns.findIndex(({ name }) => name === "step");
+  const all = [...rows.keys()];
+  if (at < 0 || step === null) return { shown: all, marked: -1 };
+  const steps = rows.map((row) => row[at]);
+  if (new Set(steps).size === rows.length) return { shown: all, marked: steps.indexOf(step) };
+  return { shown: all.filter((index) => steps[index] === step), marked: -1 };
+}
+
+/** The text below a table that shows `shown` rows. */
+export function rowsNote({ rows, note }: Rows, shown: number, step: number | null): string {
+  if (shown === rows.length || step === null) return note;
+  const part = `${formatCount(shown)} ${shown === 1 ? "is" : "are"} ${stepText(step)}.`;
+  return note ? `${note} Of these, ${part}` : `Of ${formatCount(rows.length)} rows, ${part}`;
+}
+
+/** "in step 3", "outside steps". */
+function stepText(step: number): string {
+  return step === NO_STEP ? "outside steps" : `in step ${step}`;
+}
+
+/** A change too small to be seen still has a bar of this share. */
+const LEAST_SHARE = 0.04;
+
+/** The largest change of a column, in ns, in either direction; 0 if there are none. */
+function largest(rows: readonly Cell[][], column: number): number {
+  return rows.reduce((most, row) => {
+    const cell = row[column];
+    return typeof cell === "number" ? Math.max(most, Math.abs(cell)) : most;
+  }, 0);
+}
+
+/** A change with a bar from a zero line: slower to the right, faster to the left. */
+function ChangeBar({ change, most, text }: { change: number; most: number; text: string }) {
+  const share = change === 0 ? 0 : Math.max(Math.abs(change) / most, LEAST_SHARE);
+  const name = change > 0 ? "slower" : "faster";
+  const background = `light-dark(${activityColour(name, "light")}, ${activityColour(name, "dark")})`;
+  return (
+    <>
+      <i class="change-bar" aria-hidden="true" data-change={change === 0 ? undefined : name}>
+        <b style={{ width: `${50 * share}%`, [change > 0 ? "left" : "right"]: "50%", background }} />
+      </i>
+      {text}
+    </>
+  );
+}

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { layOut, neighbour } from "./layout";
+import { layOut, neighbour } from "./boxes";
 import { bottomUp, eventsIn, type FlameGraph, type Frame, hasEvents, search, topDown, within } from "./tree";
 
 const GRAPH: FlameGraph = {

@@ -12,12 +12,9 @@ import { OWN_TRACKS } from "../../model/lanes/tracks";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { MiddleCut } from "../../ui/middle_cut";
-import { BarsLabel } from "./bars_label";
-import { CounterLabel } from "./counter_label";
 import { Depth, FoldLane } from "./fold_lane";
 import { HideLane } from "./hide_lane";
-import { MemoryLabel } from "./memory_label";
-import { TensorsLabel } from "./tensors_label";
+import { BarsLabel, CounterLabel, MemoryLabel, TensorsLabel } from "./track_labels";
 
 /** So many lanes are worth sorting. */
 const MANY_LANES = 24;

@@ -7,6 +7,7 @@ as a separate event. Tracing has no event: it lasts from the start of the call t
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,13 +23,16 @@ from tfvis_nb.analysis.events.traced_calls import (
     traced_calls,
     tracing_spans,
 )
-from tfvis_nb.analysis.functions.jax_functions import of_jax
 from tfvis_nb.core.categories import is_kind, map_categories
+from tfvis_nb.core.nested_columns import PROGRAM
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.step_spans import CALL
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.tracings import TRACING
-from tfvis_nb.reading.xspace.jitted import LOWERING, jitted_function
+from tfvis_nb.reading.xspace.jitted import LOWERING, function_number, jitted_function
+
+_PROGRAM = "jit_"
 
 _TRACED = re.compile(rf"(?:^|\s){CALL_MARK}traced\b")
 _COUNT = re.compile(r"(?:^|\s)tracing_count=(\d{1,9})(?!\d)")
@@ -229,7 +233,7 @@ def count_jitted(trace: Trace, calls: pd.DataFrame) -> None:
     """
     functions = calls["name"].map(jitted_function)
     jitted = functions.astype(bool)
-    calls["of_jax"] = of_jax(trace, calls["name"])
+    calls["of_jax"] = _of_jax(trace, calls["name"])
     calls["name"] = calls["name"].where(~jitted, functions)
     before = calls.groupby(["task", "name"]).cumcount() > 0
     calls["again"] |= jitted & ~calls["of_jax"] & before & (calls["tracings"] > 0)
@@ -252,3 +256,34 @@ def add_python(events: pd.DataFrame, calls: pd.DataFrame, tracings: pd.DataFrame
     tracings.loc[lowered, "own_ns"] = np.maximum(
         start[rows] + duration[rows] - start[around] - within[around], 0
     )
+
+
+def _of_jax(trace: Trace, names: pd.Series) -> np.ndarray:
+    """Return which names of calls are of JAX's own functions, such as ``add`` and ``_mean``, or may be.
+
+    JAX compiles them for ops outside of jax.jit, once for each op and shape. Ops of the program's own
+    function have a frame of it on their stacks; ops of JAX's function have only the frames that call it.
+    Without any such stacks, all functions count as the program's own.
+    """
+    functions = names.map(jitted_function)
+    jitted = functions.astype(bool).to_numpy(bool)
+    known = set(_called(trace)) if jitted.any() else set()
+    if not known:
+        return np.zeros(len(names), bool)
+    defined = {program for program, function in known if program == function}
+    unknown: np.ndarray = ~functions.map(function_number).isin(defined).to_numpy(bool)
+    return unknown & jitted
+
+
+def _called(trace: Trace) -> Iterator[tuple[int, int]]:
+    """Return the numbers of programs of JAX, with those of the functions on the stacks of their ops."""
+    if trace.nested is None or trace.stacks is None or PROGRAM not in trace.nested.column_names:
+        return
+    table = pa.table({"program": trace.nested[PROGRAM], "stack": event_stacks(trace)})
+    pairs = table.group_by(["program", "stack"]).aggregate([])
+    for program, stack in zip(*(pairs[name].to_pylist() for name in ("program", "stack")), strict=True):
+        if stack < 0 or not (program or "").startswith(_PROGRAM):
+            continue
+        number = function_number(program.partition("(")[0].removeprefix(_PROGRAM))
+        for frame in trace.stacks.frames_of(stack):
+            yield number, function_number(frame.function.rpartition(".")[2])

@@ -18,13 +18,12 @@ from tfvis_nb.reading.stepstats.timestamps import ABSURD
 from tfvis_nb.reading.xspace.eager import name_eager_ops
 from tfvis_nb.reading.xspace.epoch import EARLIEST_NS
 from tfvis_nb.reading.xspace.events import Line
-from tfvis_nb.reading.xspace.executors import executor_devices
 from tfvis_nb.reading.xspace.jitted import jitted_function
 from tfvis_nb.reading.xspace.links import Links
 from tfvis_nb.reading.xspace.planes import Plane
 from tfvis_nb.reading.xspace.programs import Programs
 from tfvis_nb.reading.xspace.rows import Coded, Rows
-from tfvis_nb.reading.xspace.steps import Threads, find_steps, in_order
+from tfvis_nb.reading.xspace.steps import Threads, executor_devices, find_steps, in_order
 from tfvis_nb.texts import Text
 
 _PIECE = 1 << 16

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { ColumnUnit } from "../model/format/column_units";
-import { isWide, rowsNote, rowsOfStep } from "./layout";
+import { isWide, rowsNote, rowsOfStep } from "./table";
 
 const table = (...units: ColumnUnit[]) =>
   units.map((unit, at) => ({ name: `${at}`, label: `${at}`, unit, definition: "A column." }));

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
+import { runLabels } from "./draw";
 import { geometryOf } from "./geometry";
-import { runLabels } from "./run_labels";
 
 const grid = {
   title: "",

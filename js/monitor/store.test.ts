@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { awaited, newTraces, Rate } from "./changes";
+import { awaited, newTraces, Rate } from "./store";
 import { signature, state, trace } from "./testing/fixtures";
 
 const numbers = (rows: { trace: number }[]) => rows.map((row) => row.trace);
