@@ -45,10 +45,7 @@ def test_the_next_run_of_a_cell_keeps_the_view() -> None:
     after._take_over(before)
     expected = {**before.view, "start_ns": 2 * start + 1010, "end_ns": 2 * start + 1030}
     assert after.view == {**expected, "pinned": [], "selection": None}
-    assert (after.views["all"]["start_ns"], after.views["all"]["end_ns"]) == (
-        2 * start - 25,
-        2 * start + 2525,
-    )
+    assert (after.views["all"]["start_ns"], after.views["all"]["end_ns"]) == (2 * start, 2 * start + 2500)
     # A part that is not there is none.
     short = run(start, ("a",), length=8)
     short._take_over(before)
@@ -63,10 +60,21 @@ def test_the_next_run_of_a_cell_keeps_the_view() -> None:
     before.view = {"step": None}
     short._take_over(before)
     assert (short.view["start_ns"], short.view["end_ns"]) == (start, start + 20)
+    # Everything keeps its margins: as many times as long as the run.
+    before.view = {"step": None, "start_ns": start - 1, "end_ns": start + 252}
+    same = run(start, ("a",))
+    for widget, room in ((same, (1, 2)), (after, (10, 20))):
+        widget._take_over(before)
+        view, origin = widget.view, int(widget.trace.events["start_ns"].min())
+        assert (origin - view["start_ns"], view["end_ns"] - origin) == (room[0], room[0] * 250 + room[1])
     single = show_timeline(Trace(short.trace.events.iloc[:1].assign(step=np.int32(events.NO_STEP))))
     before.view = {"step": 1}
     single._take_over(before)
     assert (single.view["step"], single.view["color_by"]) == (None, "op")
+    moment = show_timeline(Trace(single.trace.events.assign(duration_ns=0)))
+    moment._take_over(single)
+    moment._take_over(moment)
+    assert moment.view["start_ns"] < moment.view["end_ns"]
     # One that has not been looked at yet.
     fresh = show_timeline(short.trace, group_by="none")
     after._take_over(fresh)

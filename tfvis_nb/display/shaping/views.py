@@ -184,8 +184,9 @@ class Views(ABC):
         """Return a view of another run of the same cell, as far as it applies to this trace.
 
         Times count from the start of the only shown step, else from that of the run. A range that ends after
-        this trace is moved and shortened. A range that this trace does not reach, a range of a trace without
-        a lane of this one, or the whole run becomes the whole run. Selected events are not kept.
+        this trace is moved and shortened. A range that this trace does not reach, or that of a trace without
+        a lane of this one, becomes the whole run. Everything stays everything: only the margins around it
+        grow or shrink with the run. Selected events are not kept.
         """
         shown = before._replace(selection=None)
         if not before.view:
@@ -195,24 +196,24 @@ class Views(ABC):
         for name in _LANES:
             view[name] = [lane for lane in view[name] if len(lane) > 3 or tuple(lane) in lanes]
         here, there = self.extent(view["step"]), other.extent(view["step"])
-        start, end = view["start"], view["end"]
         shares_lanes = any(len(lane) == 3 for lane in lanes & other._known_lanes())
-        if shares_lanes and here is not None and there is not None:
-            later = here[0] - there[0]
-            is_part = (start > there[0] or end < there[1]) and start + later < here[1]
-            start, end = start + later, end + later
-        else:
-            view["step"], is_part = None, False
-        first, last = self.extent(view["step"]) or (0, 1)
+        if not shares_lanes or here is None or there is None:
+            view["step"] = None
+            here, there = self.extent(None) or (0, 1), None
+        first, last = here[0], max(here[1], here[0] + 1)
         room = (last - first) // 100
-        first, last = first - room, last + room
-        if is_part:
+        start, end = view["start"], view["end"]
+        if there and start <= there[0] and end >= there[1]:
+            scale = (last - first) / max(there[1] - there[0], 1)
+            start = max(first + (start - there[0]) * scale, first - room)
+            end = min(last + (end - there[1]) * scale, last + room)
+        elif there and start - there[0] < last - first:
             # As the front end moves it into the trace.
-            span = min(end - start, last - first)
-            start = min(max(start, first), last - span)
+            span = min(end - start, last - first + 2 * room)
+            start = min(max(start + first - there[0], first - room), last + room - span)
             end = start + span
         else:
-            start, end = first, last
+            start, end = first - room, last + room
         return shown._replace(view={**view, "start": start, "end": end})
 
     def _time(self, view: View, name: str, *, is_new: bool) -> int:
