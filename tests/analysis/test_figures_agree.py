@@ -91,7 +91,7 @@ def test_the_critical_path_leaves_out_a_first_step_set_apart() -> None:
 def test_a_saving_of_communication_names_all_tasks() -> None:
     trace = real_trace(DATA / "gpu_tf221_dist.pb.xz")
     (found,) = trace.findings.query("kind == 'communication'").to_dict("records")
-    assert "Without any communication the step would be up to" in found["text"]
+    assert "Without any communication the step would be about" in found["text"]
     assert "that of all tasks" in found["how"]
 
 

@@ -124,6 +124,14 @@ def test_a_range_comes_from_the_steps_of_the_trace() -> None:
     assert np.isnan([few.low_ns, few.high_ns]).all()
 
 
+def test_a_range_holds_a_faster_rest_of_the_step() -> None:
+    trace = _calls(11)
+    saved = trace.what_if(ops={"PyFunc": 0}).times["saved_share"].iloc[1:]
+    whole = gain(trace, {"ops": {"PyFunc": 0}}, range(1, 11))
+    assert whole.low == pytest.approx(saved.quantile(0.1))
+    assert saved.max() < whole.high < 1
+
+
 @pytest.mark.parametrize(("factor", "filled"), [(0, 1_600_000), (0.4, 1_600_000), (0.8, 0)])
 def test_a_range_starts_at_small_work_without_the_wait_before_it(factor: float, filled: int) -> None:
     """Of an op of 90 ms, small ones of 50 us and one of 10 ms: their thread fills its cache in 1.6 ms."""

@@ -76,7 +76,7 @@ class Remedy(NamedTuple):
         >>> from tfvis_nb.analysis.prediction.gain import Gain
         >>> remedy = Remedy("Without compiling", lambda figures: {"activities": {"compile": 0}})
         >>> remedy.saves(Gain(0.31, 0.2, 0.4), {})
-        ('Without compiling the step would be up to 31.0 % shorter.', 'In most steps it is 20.0 % to 40.0 %.')
+        ('Without compiling the step would be about 31.0 % shorter (20.0 % to 40.0 %).', '')
         """
         if gain.reason is not None:
             return "", f"The savings cannot be predicted: {reworded(gain.reason, figures)}."
@@ -87,9 +87,8 @@ class Remedy(NamedTuple):
         if gain.share < LEAST_GAIN:
             return f"{would} take as long, because other work does.", ""
         low, high = (format_percent(max(share, 0)) for share in (gain.low, gain.high))
-        most = "most rounds" if "loop_share" in figures else "most steps"
-        spread = f"In {most} it is {low} to {high}." if gain.low < gain.high and low != high else ""
-        return f"{would} be up to {format_percent(gain.share)} shorter.", spread
+        spread = f" ({low} to {high})" if gain.low < gain.high and low != high else ""
+        return f"{would} be about {format_percent(gain.share)} shorter{spread}.", ""
 
 
 class Rule(NamedTuple):

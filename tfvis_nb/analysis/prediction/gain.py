@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
-from tfvis_nb.analysis.prediction.predicted import step_times
+from tfvis_nb.analysis.prediction.predicted import fastest_times, slowest_times, step_times
 from tfvis_nb.analysis.prediction.replay import Altered, replay
 from tfvis_nb.analysis.prediction.trust import MOST_DRIFT, doubt
 from tfvis_nb.analysis.prediction.typical import FEWEST_STEPS, HIGHEST, LOWEST
@@ -33,9 +33,11 @@ class Gain(NamedTuple):
     share: float
     """`UNKNOWN` if nothing can be predicted, or the steps take no time."""
     low: float = UNKNOWN
-    """The 10 % quantile of the shares of single steps or rounds; `UNKNOWN` for fewer than `FEWEST_STEPS`."""
+    """The 10 % quantile of the shares of single steps or rounds, without `Altered.core_factor`; `UNKNOWN` for
+    fewer than `FEWEST_STEPS`."""
     high: float = UNKNOWN
-    """The 90 % quantile likewise."""
+    """The 90 % quantile of the shares or, if it is larger, the share if the other work is also as short as
+    with `at_its_fastest`: the rest of a step is often faster without the removed work."""
     reason: Text | None = None
     """Why the replay is not trusted."""
 
@@ -51,29 +53,38 @@ def gain(trace: Trace, changes: Mapping[str, Any], steps: Collection[int], *, of
         altered = requested(trace, changes, on_time, between_steps)
     except ValueError:
         return Gain(UNKNOWN)
-    times, _, longer = step_times(trace, replay(trace, altered), of_loop=of_loop or altered.of_loop)
-    times = times[times["step"].isin(steps)]
+    whole, _, longer = step_times(trace, replay(trace, altered), of_loop=of_loop or altered.of_loop)
+    times = whole[whole["step"].isin(steps)]
     recorded = int(times["recorded_ns"].sum())
     reason = doubt(trace, altered, times)
     if longer > MOST_DRIFT and not altered.adds_work:
         reason = reason or Text("replay_lacks_dependencies", longer=format_percent(longer))
-    times = possible(trace, altered, times)
     if reason or not recorded:
         return Gain(UNKNOWN, reason=reason)
+    saved, shares = _saved(possible(trace, altered, times), of_loop)
+    if len(times) < FEWEST_STEPS:
+        return Gain(saved)
+    most, least = (
+        _saved(possible(trace, altered, each[each["step"].isin(steps)]), of_loop)
+        for each in (fastest_times(trace, altered, whole), slowest_times(trace, altered, whole))
+    )
+    low, high = float(least[1].quantile(LOWEST)), float(shares.quantile(HIGHEST))
+    return Gain(saved, min(low, saved), max(high, saved, most[0]))
+
+
+def _saved(times: pd.DataFrame, of_loop: bool) -> tuple[float, pd.Series]:
+    """Return the share that all steps or rounds save together, and those of single ones."""
     before, after = (times[f"{name}_ns"].astype("float64") for name in ("recorded", "predicted"))
-    rounds = times["recorded_loop_ns"].notna()
+    single = before > 0
     if of_loop:
         # The loop ends with the last step.
+        single &= times["recorded_loop_ns"].notna()
         before, after = (
             times[f"{name}_loop_ns"].astype("float64").fillna(step)
             for name, step in (("recorded", before), ("predicted", after))
         )
-    saved, low, high = before - after, UNKNOWN, UNKNOWN
-    if len(times) >= FEWEST_STEPS:
-        of_step = (saved / before.where(before > 0))[rounds | (not of_loop)]
-        low, high = (float(of_step.quantile(share)) for share in (LOWEST, HIGHEST))
-    share = float(saved.sum() / before.sum())
-    return Gain(share, min(low, share), max(high, share))
+    saved = before - after
+    return float(saved.sum() / before.sum()), (saved / before)[single]
 
 
 def possible(trace: Trace, altered: Altered, times: pd.DataFrame) -> pd.DataFrame:

@@ -117,15 +117,11 @@ class Predicted(Trace):
 
     @cached_property
     def _fastest(self) -> pd.DataFrame:
-        fastest = replay(self.recorded, at_its_fastest(self.recorded, self.altered, self.times))
-        return step_times(self.recorded, fastest)[0]
+        return fastest_times(self.recorded, self.altered, self.times)
 
     @cached_property
     def _slowest(self) -> pd.DataFrame:
-        if (self.altered.core_factor == 1).all():
-            return self.times
-        factor = self.altered.factor / self.altered.core_factor
-        return step_times(self.recorded, replay(self.recorded, self.altered._replace(factor=factor)))[0]
+        return slowest_times(self.recorded, self.altered, self.times)
 
     @cached_property
     def steps(self) -> pd.DataFrame:
@@ -257,6 +253,19 @@ def step_times(
         before, after = (pd.Series([table[f"{name}_loop_ns"].sum()]) for name in ("recorded", "predicted"))
     longer = (after - before) / before.where(before > 0)
     return table, float(off / max(durations["recorded"].sum(), 1)), float(longer.clip(lower=0).max())
+
+
+def fastest_times(trace: Trace, altered: Altered, times: pd.DataFrame) -> pd.DataFrame:
+    """Return ``times`` of a prediction if the other work is also as short as `at_its_fastest`."""
+    return step_times(trace, replay(trace, at_its_fastest(trace, altered, times)))[0]
+
+
+def slowest_times(trace: Trace, altered: Altered, times: pd.DataFrame) -> pd.DataFrame:
+    """Return ``times`` of a prediction without `Altered.core_factor`."""
+    if (altered.core_factor == 1).all():
+        return times
+    factor = altered.factor / altered.core_factor
+    return step_times(trace, replay(trace, altered._replace(factor=factor)))[0]
 
 
 @validate_input
