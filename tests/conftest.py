@@ -1,7 +1,5 @@
 """Real traces as fixtures."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -1,7 +1,5 @@
 """Texts that a trace can contain and a page must show literally."""
 
-from __future__ import annotations
-
 from tfvis_nb import Trace, events
 
 HOSTILE = (

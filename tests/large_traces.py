@@ -1,7 +1,5 @@
 """Generated traces for merging, and a slow reader of their wire format."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@
 places.
 """
 
-from __future__ import annotations
-
 import argparse
 import ast
 import io

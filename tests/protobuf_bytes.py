@@ -1,7 +1,5 @@
 """Writes protobuf fields, for tests that need bytes no program wrote."""
 
-from __future__ import annotations
-
 
 def varint(value: int) -> bytes:
     """Write a number as protobuf does."""

@@ -4,8 +4,6 @@
 which pandas 2.2 cannot do without rows, and groups that only number their rows.
 """
 
-from __future__ import annotations
-
 import ast
 import sys
 from collections.abc import Iterator

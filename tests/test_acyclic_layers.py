@@ -1,7 +1,5 @@
 """The contract checked by `make lint` finds import cycles."""
 
-from __future__ import annotations
-
 from itertools import pairwise
 
 import grimp

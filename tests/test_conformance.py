@@ -1,7 +1,5 @@
 """Behaviour shared by Python and the front end: cases of tests/data/conformance, which js/model also runs."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The event table: how one is built, ordered and checked."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Writers and deleters leave a user's files, links, pipes and folders alone, even those named like ours."""
 
-from __future__ import annotations
-
 import ast
 import ctypes
 import io

@@ -3,8 +3,6 @@
 ``python -m benchmarks.mutants`` tries any number of others.
 """
 
-from __future__ import annotations
-
 import random
 import subprocess
 import sys

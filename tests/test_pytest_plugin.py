@@ -1,7 +1,5 @@
 """The pytest fixture ``tfvis_trace``, in a separate run of pytest."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

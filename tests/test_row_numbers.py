@@ -1,7 +1,5 @@
 """The rule checked by `make lint` finds rows numbered without `number_rows`."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.row_numbers import places

@@ -1,7 +1,5 @@
 """The list of slow tests names tests that exist, and is brought up to date by measuring some of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The quick tests with other versions of packages: the lowest, the newest, and those beside a TensorFlow."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 

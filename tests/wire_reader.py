@@ -1,7 +1,5 @@
 """Reads back what display/ sends to the front end, the slow and obvious way."""
 
-from __future__ import annotations
-
 import gzip
 import itertools
 import json

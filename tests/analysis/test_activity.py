@@ -1,7 +1,5 @@
 """The activity of each event in its step."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

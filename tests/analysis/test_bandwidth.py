@@ -1,7 +1,5 @@
 """Bytes a second over time, against the same added up moment by moment."""
 
-from __future__ import annotations
-
 from fractions import Fraction
 from typing import Any
 

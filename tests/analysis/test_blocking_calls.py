@@ -1,7 +1,5 @@
 """Calls that wait for the device do not launch meanwhile. The oracle counts microseconds of plain JSON."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """The breakdown of steps against time counted nanosecond by nanosecond."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Layers and lines of code of the buffers alive at a peak."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

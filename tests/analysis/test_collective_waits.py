@@ -1,7 +1,5 @@
 """Collectives of several ranks: who waited, for whom, how long."""
 
-from __future__ import annotations
-
 import io
 import tarfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Communication, computing, and their overlap."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Comparisons of two traces, checked against sums event by event."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Statements about two recordings, and about their code: runs, separated steps, loops and known spreads."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

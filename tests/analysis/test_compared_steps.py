@@ -1,7 +1,5 @@
 """Comparisons of several steps: their intervals, step by step, and what chance alone looks like."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

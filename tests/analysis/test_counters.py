@@ -1,7 +1,5 @@
 """Values over time, checked against sums over every nanosecond."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """CPU ops between kernels, checked against reading labels and outputs one by one."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

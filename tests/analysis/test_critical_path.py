@@ -1,7 +1,5 @@
 """Critical paths and slack against the longest chains and against steps that are run again, delayed."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from typing import Any, cast

@@ -1,7 +1,5 @@
 """Dataflow: edges by name, within a step, through transfers, in loops."""
 
-from __future__ import annotations
-
 import lzma
 import re
 from collections import defaultdict

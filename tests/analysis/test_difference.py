@@ -1,7 +1,5 @@
 """Differences of step times: false positives, detection rates, and values."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from itertools import pairwise

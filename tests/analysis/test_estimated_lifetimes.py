@@ -1,7 +1,5 @@
 """Lifetimes of traces without recorded ones: from the outputs of ops and their readers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

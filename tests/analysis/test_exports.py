@@ -1,7 +1,5 @@
 """`tfvis_nb.analysis` exports every analysis by its name, each with an example."""
 
-from __future__ import annotations
-
 import inspect
 import subprocess
 import sys

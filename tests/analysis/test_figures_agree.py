@@ -1,7 +1,5 @@
 """Figures under one name are equal, wherever they are shown."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The texts of findings and measurements: one golden file has them all, rendered from figures."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

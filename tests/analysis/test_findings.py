@@ -1,7 +1,5 @@
 """Findings: known causes are there, with figures that the tables bear out, and an idle GPU always has one."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

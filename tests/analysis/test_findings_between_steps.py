@@ -1,7 +1,5 @@
 """The finding of a loop whose time lies between its steps."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pyarrow as pa
 import pytest

@@ -1,7 +1,5 @@
 """Findings of what takes the steps on the host: lines, layers, ops, eager calls and Python."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Findings of input pipelines: steps that wait for them, and their slowest op."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

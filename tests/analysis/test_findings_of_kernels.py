@@ -1,7 +1,5 @@
 """Findings of GPU kernels: too few blocks for the GPU, no Tensor Cores, and streams that wait for one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Findings of steps and loops that wait for Python's interpreter lock, which another thread holds."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Findings of slow steps: steps with more work, and steps that take longer for the same work."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

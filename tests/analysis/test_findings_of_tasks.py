@@ -1,7 +1,5 @@
 """Findings of several tasks: which is late, and what communication costs."""
 
-from __future__ import annotations
-
 from math import inf
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Findings in all real traces: the known ones, and none that the figures do not support."""
 
-from __future__ import annotations
-
 from fnmatch import fnmatchcase
 from pathlib import Path
 

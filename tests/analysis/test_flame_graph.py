@@ -1,7 +1,5 @@
 """Flame graphs against the same added up event by event."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Functions of TensorFlow, their tracings and why they were traced again, in made-up events."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

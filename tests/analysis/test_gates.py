@@ -1,7 +1,5 @@
 """Checks and their results: sums over events, limits as texts, planted changes."""
 
-from __future__ import annotations
-
 import re
 from contextlib import suppress
 from pathlib import Path

@@ -3,8 +3,6 @@
 XLA's counts are in ``xla_costs.json``; ``benchmarks/xla_costs.py`` writes it anew.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import zlib

@@ -1,7 +1,5 @@
 """Instructions of compiled programs: what ran, how long, at what cost."""
 
-from __future__ import annotations
-
 import pickle
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Runs and times of instructions, compared with a simple reading of the profile's bytes."""
 
-from __future__ import annotations
-
 import lzma
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Identities that hold for all traces: parts add up to the whole, to the nanosecond."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Idle time by cause: causes of gaps made by hand, and that they add up to what devices were idle."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

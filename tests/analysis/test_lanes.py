@@ -1,7 +1,5 @@
 """Lanes: counts, busy time, kinds and order."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Late launches against the same found event by event and moment by moment."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

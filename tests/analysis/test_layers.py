@@ -1,7 +1,5 @@
 """Layers and phases by name, and their sums against those of all ops."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """Everything that findings look for is measured, whether it is reported or not."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

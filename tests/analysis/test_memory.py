@@ -1,7 +1,5 @@
 """Memory of real traces: checked by a simple reader, TensorFlow's own figures, and general identities."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

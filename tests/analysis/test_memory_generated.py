@@ -1,7 +1,5 @@
 """Any allocation records: paired, added up and moved as a slow reader does it."""
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

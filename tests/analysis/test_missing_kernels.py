@@ -1,7 +1,5 @@
 """A GPU without recorded kernels is a finding, however a trace tells it; no note repeats its advice."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What lies within what, and self times, against looking at every pair and every nanosecond."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

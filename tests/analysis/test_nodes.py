@@ -1,7 +1,5 @@
 """The nodes of graphs, compared with TensorFlow's own classes."""
 
-from __future__ import annotations
-
 import lzma
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Statistics of ops against the same counted row by row."""
 
-from __future__ import annotations
-
 import math
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Operands in compiled programs lead from event to event."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pyarrow as pa

@@ -1,7 +1,5 @@
 """A first step that is set apart."""
 
-from __future__ import annotations
-
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.events import NO_STEP

@@ -1,7 +1,5 @@
 """A failed allocation: the request, free memory, and allocated buffers."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

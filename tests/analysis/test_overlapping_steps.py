@@ -1,7 +1,5 @@
 """Steps of a loop that never waits for its GPU: the host is ahead, so calls and GPU work overlap."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

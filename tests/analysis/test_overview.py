@@ -1,7 +1,5 @@
 """The overview agrees with all other views, and states the obvious cause."""
 
-from __future__ import annotations
-
 import html
 import json
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Devices of one task that meet in collectives: waits, critical path, finding and prediction by device."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The buffers of compiled programs at their peak."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import NamedTuple
 

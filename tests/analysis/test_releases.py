@@ -1,7 +1,5 @@
 """What lets events go on, one kind of release after the other, as seen on the critical path."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.support.made_steps import CPU, GPU, TASK, built, kernel, op

@@ -1,7 +1,5 @@
 """How near instructions come to the limits of their device: by hand, in groups, of unknown devices."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The efficiency with which communication hides behind computing."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

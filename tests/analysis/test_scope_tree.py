@@ -1,7 +1,5 @@
 """The tree of scopes against the same made name by name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pandas as pd

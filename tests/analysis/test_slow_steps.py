@@ -1,7 +1,5 @@
 """Each step against the median one, against the same looked up step by step."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The slowest transfers and copies with their ends, against the edges followed one by one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

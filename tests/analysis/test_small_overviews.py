@@ -1,7 +1,5 @@
 """Overviews of traces with a few events each: steps, percentiles, headlines, and how they are shown."""
 
-from __future__ import annotations
-
 import html
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Traces with hardly any events: every public answer exists, whatever version of pandas there is."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Steps without duration: shares are unknown, and nothing fails."""
 
-from __future__ import annotations
-
 import importlib
 import inspect
 import json

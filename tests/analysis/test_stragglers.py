@@ -1,7 +1,5 @@
 """Who came last to where tasks meet, against the same looked up one by one."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from math import inf

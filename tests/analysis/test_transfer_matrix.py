@@ -1,7 +1,5 @@
 """What went from where to where, against the same added up row by row."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Transfers: waiting and moving separated by the order of the channel."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Reasons why a table has no rows; their texts are in the catalogue, see tests/test_texts.py."""
 
-from __future__ import annotations
-
 import html
 import pickle
 from pathlib import Path

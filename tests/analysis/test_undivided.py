@@ -1,7 +1,5 @@
 """Recordings that nothing divides into steps are called recordings, and runs steps."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

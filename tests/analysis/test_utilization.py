@@ -1,7 +1,5 @@
 """How busy devices are, against time counted nanosecond by nanosecond."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

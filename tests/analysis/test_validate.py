@@ -1,7 +1,5 @@
 """All analyses reject arguments other than traces with a clear message."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Predictions for profiles, in which a Python call waits for work on other threads."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

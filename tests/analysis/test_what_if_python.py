@@ -1,7 +1,5 @@
 """Predictions for Python that only samples show, and for the time between the steps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Find names of a trace in files made from it."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import re

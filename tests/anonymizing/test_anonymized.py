@@ -1,7 +1,5 @@
 """Replaced and kept names in each part of a trace."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """An anonymized trace has the figures of the original and none of its names."""
 
-from __future__ import annotations
-
 from functools import lru_cache
 from pathlib import Path
 from typing import Any

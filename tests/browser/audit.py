@@ -1,7 +1,5 @@
 """axe-core on a page: violations of WCAG 2.2 AA and good practice."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Clicks on every kind of element in a view; afterwards its keys must work."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 

@@ -4,8 +4,6 @@ Every page a test opens is watched: an error on its console or a request to
 anywhere but its own origin fails the test that opened it.
 """
 
-from __future__ import annotations
-
 import re
 import shutil
 from collections.abc import Generator, Iterator, Sequence

@@ -1,7 +1,5 @@
 """The file browser of JupyterLab and Notebook 7: files are opened as a user opens them."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Locator, Page, expect
 
 STARTED_WITHIN = 90_000

@@ -1,7 +1,5 @@
 """A JupyterLab server of our own: a temporary folder, no password, nothing fetched from outside."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

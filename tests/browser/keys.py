@@ -1,7 +1,5 @@
 """A user without a mouse: the focus can always be seen, and is never lost."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Page
 
 # The focused element, through all shadow roots. Fields show it at the box around them, the lanes in front.

@@ -1,7 +1,5 @@
 """A monitor on a page, as a user sees it: tables that grow, orders, timelines opened in place."""
 
-from __future__ import annotations
-
 import re
 
 from playwright.sync_api import Locator, Page, expect

@@ -1,7 +1,5 @@
 """Checks of a timeline in all hosts: it is drawn, clicked and exported, and the kernel gets the selection."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

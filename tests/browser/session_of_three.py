@@ -1,7 +1,5 @@
 """A session of three signatures, for tests of the monitor."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Every view against WCAG 2.2 AA, by axe-core, in all the states that a user brings it into."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The code below the lanes: lines with their times, and the events that they made."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pyarrow as pa

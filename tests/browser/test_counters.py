@@ -1,7 +1,5 @@
 """Counters as tracks below the lanes of their device, their figures in a range, and recorded arrows."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -5,8 +5,6 @@ widgets in it reach the kernel only in the session that made them. VS Code has a
 draws no widget of an earlier session; its strictest policy is that of ``notebook.experimental.enableCsp``.
 """
 
-from __future__ import annotations
-
 import base64
 import json
 import sys

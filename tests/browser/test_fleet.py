@@ -1,7 +1,5 @@
 """An exported fleet: heat map, table and tabs, and the timelines of the longest steps, without a kernel."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

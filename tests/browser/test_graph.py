@@ -1,7 +1,5 @@
 """The graph around the selected event: its producers and consumers, as the table of edges has them."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The main job without a mouse: the focus can always be seen, is never lost and never held."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Keys work after a click anywhere, on exported pages."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

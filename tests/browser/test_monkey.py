@@ -1,7 +1,5 @@
 """Random walks on exported pages, and the shrinking of walks that fail."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The toolbar, the search and the details where a cell gives them little room."""
 
-from __future__ import annotations
-
 import functools
 import itertools
 import re

@@ -1,7 +1,5 @@
 """What users ask of the system: less motion, and colours of their own."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What GitHub and nbviewer leave of a stored output: no scripts, styles, frames or attributes of style."""
 
-from __future__ import annotations
-
 import html
 from html.parser import HTMLParser
 

@@ -1,7 +1,5 @@
 """A timeline for screen readers: names, roles, and announcements of changes."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The page of ``tfvis-nb serve``: a job in another process, its traces, and what other pages cannot do."""
 
-from __future__ import annotations
-
 import os
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """The site, opened from disk: it loads nothing from elsewhere, pages are sound and links lead somewhere."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Tensors in memory as bars: texts, links, and hidden by default."""
 
-from __future__ import annotations
-
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path

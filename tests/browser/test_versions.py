@@ -1,7 +1,5 @@
 """Pages that other versions of the packages make."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

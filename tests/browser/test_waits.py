@@ -1,7 +1,5 @@
 """The critical path, slack and idle devices in the timeline, as a user comes to them."""
 
-from __future__ import annotations
-
 import functools
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The front end reads exactly what Python wrote: every event of real traces, to the nanosecond."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

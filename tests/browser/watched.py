@@ -1,7 +1,5 @@
 """Detect pages that log errors, throw, open dialogs, or use the network."""
 
-from __future__ import annotations
-
 from playwright.sync_api import ConsoleMessage, Dialog, Error, Page, Request
 
 HARMLESS = ("data:", "blob:")

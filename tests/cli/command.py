@@ -1,7 +1,5 @@
 """``tfvis-nb`` as a shell runs it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """What every verb has in common: help, versions, mistakes in arguments, exit codes, broken pipes."""
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -1,7 +1,5 @@
 """``tfvis-nb check``: exit codes, limits from files, and the four formats."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

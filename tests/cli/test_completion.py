@@ -1,7 +1,5 @@
 """Completion: suggestions for a shell, and shells that accept the script."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """``tfvis-nb doctor``: results here, and on machines that lack something."""
 
-from __future__ import annotations
-
 import importlib.metadata
 import importlib.util
 import json

@@ -1,7 +1,5 @@
 """``tfvis-nb open`` and ``export``."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import lzma

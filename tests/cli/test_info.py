@@ -1,7 +1,5 @@
 """``tfvis-nb info``: the figures are those of the tables."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

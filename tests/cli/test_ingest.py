@@ -1,7 +1,5 @@
 """``tfvis-nb ingest``: a dataset from a shell."""
 
-from __future__ import annotations
-
 import resource
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """``tfvis-nb run``: a script behaves as under Python itself, and is traced."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

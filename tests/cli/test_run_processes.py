@@ -1,7 +1,5 @@
 """``tfvis-nb run`` with forks, threads, signals, closed streams and exit functions, as under Python."""
 
-from __future__ import annotations
-
 import os
 import signal
 import time

@@ -1,7 +1,5 @@
 """``tfvis-nb serve``: its output, its end, and the arguments it rejects."""
 
-from __future__ import annotations
-
 import errno
 import http.client
 import os

@@ -1,7 +1,5 @@
 """The file of a session is a trace to every verb that reads."""
 
-from __future__ import annotations
-
 import json
 import sqlite3
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Clocks of several tasks: the true offset lies in the interval, contradictions are refused."""
 
-from __future__ import annotations
-
 import lzma
 from pathlib import Path
 from typing import Any

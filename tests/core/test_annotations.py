@@ -1,7 +1,5 @@
 """Annotations of a trace: valid values, use after reading the trace again, and damaged ones."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

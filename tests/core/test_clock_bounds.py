@@ -1,7 +1,5 @@
 """How far clocks may still be apart goes wherever the trace goes, and to the front end."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import inf
 from pathlib import Path

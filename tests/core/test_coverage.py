@@ -1,7 +1,5 @@
 """Covered time against counting moments."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

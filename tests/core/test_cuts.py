@@ -1,7 +1,5 @@
 """``trace[3]`` and ``trace.between("10ms", "25ms")`` keep everything that belongs to their events."""
 
-from __future__ import annotations
-
 import datetime as dt
 from pathlib import Path
 from typing import Any

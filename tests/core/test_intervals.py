@@ -1,7 +1,5 @@
 """The sweep against the same counted moment by moment."""
 
-from __future__ import annotations
-
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st

@@ -1,7 +1,5 @@
 """Notes are shown in the order of how much they hinder reading."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

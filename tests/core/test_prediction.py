@@ -1,7 +1,5 @@
 """Data about the recorded trace in a predicted one, in files and in parts."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

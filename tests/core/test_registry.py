@@ -1,7 +1,5 @@
 """The registry of functions of higher packages, by their import paths."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Stacks are kept once, go wherever their trace goes, and a damaged table is refused."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Trace: its contents and derived tables."""
 
-from __future__ import annotations
-
 import pickle
 from typing import Any
 

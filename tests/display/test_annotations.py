@@ -1,7 +1,5 @@
 """Annotations in widgets, pages, pictures and Parquet files."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

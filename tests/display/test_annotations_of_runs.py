@@ -1,7 +1,5 @@
 """Annotations in the next run of a cell that reads its trace again."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

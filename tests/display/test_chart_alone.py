@@ -1,7 +1,5 @@
 """A chart on its own: saved by a script, and shown by a cell."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from pathlib import Path

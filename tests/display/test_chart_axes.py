@@ -1,7 +1,5 @@
 """Axes of charts: their units, and the positions of their marks."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

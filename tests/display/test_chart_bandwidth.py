@@ -1,7 +1,5 @@
 """The chart of bandwidth over time: it moves as many bytes as the transfers of the trace."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

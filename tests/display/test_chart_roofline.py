@@ -1,7 +1,5 @@
 """The roofline chart: its points are rows of the table, its lines the limits of the device."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Texts of a trace in charts: they are plain text, and stay distinct."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Charts: they draw the results of analyses, and explain what cannot be drawn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

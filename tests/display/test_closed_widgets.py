@@ -1,7 +1,5 @@
 """Closed widgets, for example after running a cell again, do not stay in memory."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The comparison of two timelines, from Python's side."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import html

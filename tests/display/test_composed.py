@@ -1,7 +1,5 @@
 """Dashboards, comparisons and fleets are single anywidgets, which hosts without boxes show as well."""
 
-from __future__ import annotations
-
 import json
 import threading
 import uuid

@@ -1,7 +1,5 @@
 """The dashboard widget and its page, from Python's side."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

@@ -1,7 +1,5 @@
 """The content of the tab of flame graphs."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

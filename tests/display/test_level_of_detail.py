@@ -1,7 +1,5 @@
 """Merging the events of a large trace: nothing may be lost or counted twice."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

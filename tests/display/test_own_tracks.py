@@ -1,7 +1,5 @@
 """Tracks of the user's own: tables that are drawn under the lanes, also in pages and pictures."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 from xml.etree import ElementTree as ET

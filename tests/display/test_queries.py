@@ -1,7 +1,5 @@
 """Answers of the kernel about a trace too large for a browser agree with the table."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

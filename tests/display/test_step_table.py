@@ -1,7 +1,5 @@
 """The front end's data about steps, checked by counting nanoseconds one by one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

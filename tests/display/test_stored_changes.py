@@ -1,7 +1,5 @@
 """Whether the notebook's file has the annotations of a widget, and how the user can keep them."""
 
-from __future__ import annotations
-
 import re
 from types import SimpleNamespace
 from typing import Any

@@ -1,7 +1,5 @@
 """The content of a dashboard's tabs: JSON, with a unit and a definition for each metric."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A page of any part of any trace can be written, and shows the memory of that part."""
 
-from __future__ import annotations
-
 import random
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The view of a timeline as a value: read, set, in pages, and invalid ones."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The view of a timeline in the next run of its cell."""
 
-from __future__ import annotations
-
 import uuid
 from collections.abc import Callable
 from types import SimpleNamespace

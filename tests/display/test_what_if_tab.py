@@ -1,7 +1,5 @@
 """The tab of predictions: choices, answers of the kernel, and errors."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The code that pages are sent: files, lines with their times, stacks of events."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import re

@@ -1,7 +1,5 @@
 """Counters for the front end, read back and checked value by value."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Memory data for the front end equals the recorded data: curves, buffers, peaks."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from typing import Any

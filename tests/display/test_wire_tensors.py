@@ -1,7 +1,5 @@
 """The bars of tensors in the timeline add up to the recorded memory, and name tensors that share buffers."""
 
-from __future__ import annotations
-
 import itertools
 from pathlib import Path
 from typing import Any

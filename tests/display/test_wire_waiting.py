@@ -1,7 +1,5 @@
 """Paths, gaps and slack for the front end, read back in a simple way."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The code of docs/fleet.md runs, and its queries give the figures of the dataset."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """docs/formats.md describes the result of reading each sample."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """The guides show what commands and code give."""
 
-from __future__ import annotations
-
 import doctest
 import re
 import shlex

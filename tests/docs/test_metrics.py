@@ -1,7 +1,5 @@
 """Every metric has a definition, which docs/metrics.md and tooltips show."""
 
-from __future__ import annotations
-
 import importlib
 import pkgutil
 import re

@@ -1,7 +1,5 @@
 """Texts state the size limit of pages that the code has."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

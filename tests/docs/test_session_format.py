@@ -1,7 +1,5 @@
 """docs/session-format.md is what sessions are: its reader reads them, its tables have all columns."""
 
-from __future__ import annotations
-
 import re
 import sqlite3
 import struct

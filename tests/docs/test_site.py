@@ -1,7 +1,5 @@
 """The pages of the site: no warning of Sphinx, and every public name."""
 
-from __future__ import annotations
-
 import ast
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The documentation of predictions names all that `what_if` takes."""
 
-from __future__ import annotations
-
 import inspect
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """docs/wire.md is what pages hold: its reader reads them, its tables have all columns and fields."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import json

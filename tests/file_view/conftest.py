@@ -1,7 +1,5 @@
 """One server for most tests of this folder."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

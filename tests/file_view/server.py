@@ -1,7 +1,5 @@
 """A Jupyter server with a token and our extension, and a client of a view's WebSocket."""
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

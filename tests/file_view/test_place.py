@@ -1,7 +1,5 @@
 """Which files may be opened: those below the root folder, as the contents manager has it. Their memory."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

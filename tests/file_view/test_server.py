@@ -1,7 +1,5 @@
 """A real Jupyter server: who may connect, messages to a view, and the end of its process."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import shutil

@@ -1,7 +1,5 @@
 """A fleet's outliers, stragglers, drift and slower ops: only planted ones are found."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Known slow steps and stragglers, found in datasets of real traces."""
 
-from __future__ import annotations
-
 import tarfile
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The dashboard of a fleet in Python: its content, timelines and page."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import warnings

@@ -1,7 +1,5 @@
 """A mutant by number, the reader for it, and the outcome."""
 
-from __future__ import annotations
-
 import random
 import resource
 import signal

@@ -1,7 +1,5 @@
 """What traces are packed in - gzip, xz, tar, records of event files - right and damaged."""
 
-from __future__ import annotations
-
 import gzip
 import lzma
 import random

@@ -1,7 +1,5 @@
 """Everything that can be done with a trace; one that was read has to survive all of it, and stay sound."""
 
-from __future__ import annotations
-
 import contextlib
 import functools
 import hashlib

@@ -1,7 +1,5 @@
 """Numbers and texts at the edges of what programs can hold."""
 
-from __future__ import annotations
-
 import random
 
 from tests.hostile_names import HOSTILE

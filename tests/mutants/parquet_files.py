@@ -1,7 +1,5 @@
 """Damage to a Parquet file: footer, pages, our metadata token by token, columns of other types."""
 
-from __future__ import annotations
-
 import io
 import random
 import struct

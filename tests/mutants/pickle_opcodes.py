@@ -1,7 +1,5 @@
 """Damage to a pickle, opcode by opcode; and to the messages that it holds."""
 
-from __future__ import annotations
-
 import pickletools
 import random
 import struct

@@ -1,7 +1,5 @@
 """Damage to a protobuf message, field by field, at any depth, with or without lengths that agree."""
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Damage to bytes regardless of their meaning, as by disks and networks."""
 
-from __future__ import annotations
-
 import random
 
 INTERESTING = (0, 1, 0x0A, 0x22, 0x2E, 0x7B, 0x7D, 0x7F, 0x80, 0xFF)

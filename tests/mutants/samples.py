@@ -1,7 +1,5 @@
 """The sources of mutants: samples next to the tests, small versions of them, and files of our formats."""
 
-from __future__ import annotations
-
 import functools
 import io
 import tempfile

@@ -1,7 +1,5 @@
 """Damage to the SQLite file of a session, page by page, and by SQL of somebody who wants to do harm."""
 
-from __future__ import annotations
-
 import random
 import sqlite3
 import struct

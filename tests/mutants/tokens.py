@@ -1,7 +1,5 @@
 """Damage to JSON and to the text of protobuf messages, token by token."""
 
-from __future__ import annotations
-
 import json
 import random
 import re

@@ -1,7 +1,5 @@
 """Tests of notebooks start forked kernels."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.support.kernels import jupyter_path

@@ -1,7 +1,5 @@
 """The demo writes its page, and opens it or reports that it did not; its trace is within limits."""
 
-from __future__ import annotations
-
 import json
 import runpy
 import webbrowser

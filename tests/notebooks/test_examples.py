@@ -1,7 +1,5 @@
 """The notebooks of the project run from beginning to end."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

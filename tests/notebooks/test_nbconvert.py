@@ -1,7 +1,5 @@
 """The commands of docs/sharing.md for nbconvert, by nbconvert itself."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from contextlib import chdir

@@ -1,7 +1,5 @@
 """Asynchronous events, objects and instants of Chrome traces, compared with a slow reader."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

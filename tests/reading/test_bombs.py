@@ -1,7 +1,5 @@
 """Few bytes that unpack to very many: rejected early, for all compression formats."""
 
-from __future__ import annotations
-
 import base64
 import gzip
 import io

@@ -1,7 +1,5 @@
 """Trace events of every program we know, and of any other."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import lzma

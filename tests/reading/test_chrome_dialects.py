@@ -1,7 +1,5 @@
 """The program that wrote a JSON is recognised by several signs. The oracle is plain json."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Trace events with anything where anything may stand: a sound table or an error by name."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Every file of the collection is read, or rejected with an error that names it and the reason."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Counters of Chrome traces and profiles, compared with a reader that reads value by value."""
 
-from __future__ import annotations
-
 import json
 import math
 import struct

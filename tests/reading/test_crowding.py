@@ -1,7 +1,5 @@
 """Small files can hold traces that cost the square of their size: those take seconds and little memory."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 

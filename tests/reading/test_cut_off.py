@@ -1,7 +1,5 @@
 """Half a file is reported as truncated in all formats; other damage is not."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Known facts about particular real traces: all rows accounted for, GPU clocks, tasks, transfers."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import random

@@ -1,7 +1,5 @@
 """Steps trained by tf.estimator, with TensorFlow 1.15 and 2.15, are read correctly."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

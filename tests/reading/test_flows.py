@@ -1,7 +1,5 @@
 """Flow arrows of Chrome traces, compared with a reader that checks every bar for every end."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Folders, patterns, archives: which files are read, in which order, and notes on the others."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import json

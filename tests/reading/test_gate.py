@@ -1,7 +1,5 @@
 """Any error of a reader or library becomes one error that names the file, or a note if others are read."""
 
-from __future__ import annotations
-
 import decimal
 import json
 import tracemalloc

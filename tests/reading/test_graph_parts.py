@@ -1,7 +1,5 @@
 """The parts of a RunMetadata other than its step, compared with TensorFlow's own classes."""
 
-from __future__ import annotations
-
 import lzma
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Parquet tables of our own format that nothing of ours wrote: refused, or traces like any other."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

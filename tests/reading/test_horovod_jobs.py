@@ -1,7 +1,5 @@
 """Horovod timelines of all kinds of jobs with the traces of their ranks: generated, killed, damaged."""
 
-from __future__ import annotations
-
 import io
 import json
 import tarfile

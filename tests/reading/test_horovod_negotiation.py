@@ -1,7 +1,5 @@
 """Waits and stragglers of Horovod's timelines. The oracle reads the JSON, one negotiation at a time."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from pathlib import Path

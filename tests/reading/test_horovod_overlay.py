@@ -1,7 +1,5 @@
 """A Horovod timeline with the traces of its ranks: in the right step and op, never counted twice."""
 
-from __future__ import annotations
-
 import io
 import json
 import lzma

@@ -1,7 +1,5 @@
 """Steps of JAX on a CPU, where calls are made ahead of the runs of their programs."""
 
-from __future__ import annotations
-
 import pytest
 
 import tfvis_nb as tv

@@ -1,7 +1,5 @@
 """Files of several workers or ranks of one job become one trace; others stay apart."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from collections.abc import Sequence

@@ -3,8 +3,6 @@
 The oracle is Python's json on the same events before the damage.
 """
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

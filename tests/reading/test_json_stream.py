@@ -1,7 +1,5 @@
 """JSON of trace events, in pieces: whole, cut, unterminated, damaged."""
 
-from __future__ import annotations
-
 import json
 from decimal import Decimal
 from typing import Any

@@ -1,7 +1,5 @@
 """PyTorch's traces: clocks, devices, steps, collectives, rows of the profiler. The oracle is plain json."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 

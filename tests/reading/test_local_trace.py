@@ -1,7 +1,5 @@
 """local.trace of TensorFlow 1.14 to 2.0: devices, nodes and times of a StepStats, relative to the start."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

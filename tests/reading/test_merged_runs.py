@@ -1,7 +1,5 @@
 """Several runs merged into one message are the steps that the runs would be on their own."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

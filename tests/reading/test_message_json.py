@@ -1,7 +1,5 @@
 """RunMetadata and StepStats as protobuf's JSON, and forms of its text that are refused by name."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """All fields of nested records are kept, in all formats."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

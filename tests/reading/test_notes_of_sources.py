@@ -1,7 +1,5 @@
 """Notes: nothing is lost, repaired or read twice without a word."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

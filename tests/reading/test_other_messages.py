@@ -1,7 +1,5 @@
 """Protobuf messages of other kinds are named, whatever fields they share with a StepStats."""
 
-from __future__ import annotations
-
 import struct
 from typing import Any
 

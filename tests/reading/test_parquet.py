@@ -1,7 +1,5 @@
 """A trace written by to_parquet is read back unchanged."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Sizes in the footer of a Parquet file, and footers that crash Arrow."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import struct

@@ -1,7 +1,5 @@
 """Pickles: RunMetadata is read, nothing else is run, and a few bytes cannot request much memory."""
 
-from __future__ import annotations
-
 import os
 import pickle
 import pickletools

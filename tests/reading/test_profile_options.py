@@ -1,7 +1,5 @@
 """The levels of a profile, and notes on the events that they omit."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

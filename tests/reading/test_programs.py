@@ -1,7 +1,5 @@
 """Compiled programs in a profile show which op and which lines an event of XLA is of."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

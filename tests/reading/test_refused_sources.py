@@ -1,7 +1,5 @@
 """Sources that read_trace rejects, with a message that names the given value."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

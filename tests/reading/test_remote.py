@@ -1,7 +1,5 @@
 """Traces in other file systems: a real S3 server and a real HTTP server, both on this machine."""
 
-from __future__ import annotations
-
 import errno
 import functools
 import http.server

@@ -1,7 +1,5 @@
 """URLs of strangers: limits of bytes and time, kinds of files, and HTTP only on request."""
 
-from __future__ import annotations
-
 import gzip
 import http.server
 import json

@@ -1,7 +1,5 @@
 """Profiles of JAX on ROCm: launches with the name of their instruction, copies by HSA."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

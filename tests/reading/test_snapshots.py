@@ -4,8 +4,6 @@ After an intended change, ``python -m tests.reading.test_snapshots`` rewrites th
 changes.
 """
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Sources of read_trace, titles of traces, and kept data."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import lzma

@@ -1,7 +1,5 @@
 """Generated and damaged step_stats: the oracle's table, or an error by name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """read_trace and the slow reader on TensorFlow's own classes give the same table, event by event."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

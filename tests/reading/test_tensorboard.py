@@ -1,7 +1,5 @@
 """TensorBoard event files: content from summary writers, and errors for damaged ones."""
 
-from __future__ import annotations
-
 import struct
 from pathlib import Path
 

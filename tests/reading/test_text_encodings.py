@@ -1,7 +1,5 @@
 """Every format that is text is read in each Unicode encoding, with either line end, packed or not."""
 
-from __future__ import annotations
-
 import codecs
 import gzip
 import json

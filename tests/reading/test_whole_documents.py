@@ -1,7 +1,5 @@
 """All content of a trace event document is in the trace, or a note names it."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import lzma

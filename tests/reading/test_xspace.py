@@ -1,7 +1,5 @@
 """What read_trace makes of XSpaces: lanes, steps, links, several hosts, damaged files."""
 
-from __future__ import annotations
-
 import lzma
 import shutil
 from itertools import permutations

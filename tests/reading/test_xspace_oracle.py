@@ -1,7 +1,5 @@
 """read_trace and the slow reader on TensorFlow's own classes give the same events of an XSpace."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A job with TensorFlow's profiler service at a free port, which it prints; it works until it is killed."""
 
-from __future__ import annotations
-
 import socket
 import sys
 import time

@@ -1,7 +1,5 @@
 """Workers of a cluster record under their own task, and their files become one trace."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Why a GPU's rows are missing: the library and the permission, and the note of a recording."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Runs and batches of a session that run out of memory: kept data, traced or not."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A batch that fails counts as failed, ends its recording, and does not keep TensorFlow's profiler."""
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """The blocks that allocators write down when they run out of memory."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Noticing imports, as of a framework in a cell."""
 
-from __future__ import annotations
-
 import importlib
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Recorded tf.data pipelines: their stages have the names, buffers and choices of AUTOTUNE."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Which live layer a name scope is of, against TensorFlow's way of numbering scopes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from hypothesis import given

@@ -1,7 +1,5 @@
 """Only the profiler's log lines about its start and end are left out."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """The layers of live models in recordings."""
 
-from __future__ import annotations
-
 import gc
 import weakref
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The monitor of a job that runs in the same process."""
 
-from __future__ import annotations
-
 import json
 import threading
 import time

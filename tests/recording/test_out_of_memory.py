@@ -1,7 +1,5 @@
 """Recordings that end because memory ran out: TensorFlow's message, and kept data."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Recording processes from outside: real ones with TensorFlow, and servers that answer oddly."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """The examples of tftracer and tfvis, with another import, model and size."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Timeline, as scripts for tfvis and tftracer use it."""
 
-from __future__ import annotations
-
 import math
 import pickle
 import pickletools

@@ -1,7 +1,5 @@
 """Edges between the ops of functions, from the graphs that the program wrote."""
 
-from __future__ import annotations
-
 import threading
 from collections import Counter
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """The stored summary of a run, the message about the next one, and `tfvis_nb.history`."""
 
-from __future__ import annotations
-
 import gc
 import math
 from pathlib import Path

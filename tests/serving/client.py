@@ -1,7 +1,5 @@
 """Clients of the monitor's server: regular requests, and malformed ones."""
 
-from __future__ import annotations
-
 import asyncio
 import http.client
 import json

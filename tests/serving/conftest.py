@@ -1,7 +1,5 @@
 """A session with a trace, a server of it, and a viewer."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Iterator
 from pathlib import Path

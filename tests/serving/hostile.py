@@ -1,7 +1,5 @@
 """Hostile clients of a server: many at a time, each reconnecting when its connection is closed."""
 
-from __future__ import annotations
-
 import asyncio
 import socket
 import threading

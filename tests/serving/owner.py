@@ -3,8 +3,6 @@
 ``python -m tests.serving.owner PATH BEHAVIOUR`` writes a session and prints the seconds, as JSON.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 import time

@@ -1,7 +1,5 @@
 """Who is refused: whoever has no token, and every page of another site."""
 
-from __future__ import annotations
-
 import base64
 import hashlib
 import re

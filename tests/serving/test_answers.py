@@ -1,7 +1,5 @@
 """Responses of a server to permitted requests: state, traces, files; and effects of commands."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import os

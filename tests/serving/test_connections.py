@@ -1,7 +1,5 @@
 """Connections: too many, silent ones, ones that never read, and no files left."""
 
-from __future__ import annotations
-
 import errno
 import http.client
 import json

@@ -1,7 +1,5 @@
 """Malformed requests: nothing but the session is read, and each gets an error message."""
 
-from __future__ import annotations
-
 import json
 import re
 import socket

@@ -1,7 +1,5 @@
 """The server with a process that does not read, and after its end."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import signal

@@ -1,7 +1,5 @@
 """The server itself: encryption, several servers, start and end, and a job in another process."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import errno

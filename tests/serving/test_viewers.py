@@ -1,7 +1,5 @@
 """Viewers with the token that ask too much or take nothing, and the process that has their monitor."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A contract of import-linter for `make lint`: layers without circles of modules or of sub-packages."""
 
-from __future__ import annotations
-
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 

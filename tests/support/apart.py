@@ -1,7 +1,5 @@
 """Work in a separate process that has already imported the package, because importing is slow."""
 
-from __future__ import annotations
-
 import multiprocessing
 import re
 import resource

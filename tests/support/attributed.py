@@ -1,7 +1,5 @@
 """Attribution of recorded ops to lines by their stacks."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Time counted nanosecond by nanosecond: what sweeps over intervals are compared with."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Find the calls of a module that create, replace or delete files."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator
 

@@ -1,7 +1,5 @@
 """Searches as the front end sends them: it parses the text, and tests of js/model compare the same cases."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """A trace with code: lines, and values of the arguments of a function that is traced again."""
 
-from __future__ import annotations
-
 import pyarrow as pa
 
 from tfvis_nb import Trace, events

@@ -1,7 +1,5 @@
 """The content of charts' figures."""
 
-from __future__ import annotations
-
 from bokeh.models import BasicTickFormatter, ColumnDataSource
 from bokeh.models.annotations import Title
 from bokeh.models.renderers import GlyphRenderer

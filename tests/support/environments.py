@@ -1,7 +1,5 @@
 """Environments of other packages than those of the tests, made once and kept in the checkout."""
 
-from __future__ import annotations
-
 import fcntl
 import hashlib
 import json

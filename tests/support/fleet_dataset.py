@@ -1,7 +1,5 @@
 """A small dataset of a fleet: four workers, two days, a step that waits for its input, and a straggler."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Traces of the large collection that were recorded on H200s."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import tfvis_nb as tv

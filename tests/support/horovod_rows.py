@@ -1,7 +1,5 @@
 """A Horovod run with traces of its ranks and its timeline, and functions that separate its rows."""
 
-from __future__ import annotations
-
 import json
 import lzma
 from typing import Any

@@ -1,7 +1,5 @@
 """Ingests that are killed, and the files of a dataset."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Finds the Pythons of this machine."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

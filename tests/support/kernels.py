@@ -4,8 +4,6 @@
 which requests the fork and forwards signals to it.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os

@@ -1,7 +1,5 @@
 """Jobs that are killed at any time, and whether their session has all that they had finished."""
 
-from __future__ import annotations
-
 import random
 import signal
 import time

@@ -1,7 +1,5 @@
 """Handmade and random steps, for analyses of waiting."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

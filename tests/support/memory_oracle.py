@@ -1,7 +1,5 @@
 """Memory as an obvious, slow reader finds it, on TensorFlow's own protobuf classes: record by record."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from typing import Any
 

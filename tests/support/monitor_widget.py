@@ -1,7 +1,5 @@
 """A monitor's widget without a front end; its messages are kept."""
 
-from __future__ import annotations
-
 import json
 import threading
 from collections.abc import Callable

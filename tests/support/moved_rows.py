@@ -1,7 +1,5 @@
 """Made-up transfers and copies between tasks, for the analyses of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """GPU rows of a whole step, as the oracle sees them: whose they are, which repeat others, their clock."""
 
-from __future__ import annotations
-
 import heapq
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Names of devices in step_stats, as the oracle sees them: whose rows they hold, and on which lane."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from typing import Any

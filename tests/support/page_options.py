@@ -1,7 +1,5 @@
 """The options that an exported page holds."""
 
-from __future__ import annotations
-
 import json
 import re
 from typing import Any

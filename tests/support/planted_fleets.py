@@ -1,7 +1,5 @@
 """Tables of a fleet's steps and ops, made by chance from a seed, in which something is planted or nothing."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

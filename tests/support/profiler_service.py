@@ -1,7 +1,5 @@
 """A server that answers as TensorFlow's profiler service does, or otherwise."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """A stand-in for the kernels of a TensorFlow that was built for GPUs."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Collection, Mapping
 from types import ModuleType, SimpleNamespace

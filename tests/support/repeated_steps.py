@@ -1,7 +1,5 @@
 """Traces of many steps, made from one that was recorded."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

@@ -1,7 +1,5 @@
 """What ``pip install`` of this package installs."""
 
-from __future__ import annotations
-
 import platform
 import tomllib
 from typing import Any

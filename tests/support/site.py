@@ -1,7 +1,5 @@
 """Builds the documentation, without running its notebooks."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The tests that `make check` leaves out: the listed ones, measured at more than `LIMIT_S`."""
 
-from __future__ import annotations
-
 import resource
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Mapping

@@ -1,7 +1,5 @@
 """The smallest StepStats that can be read."""
 
-from __future__ import annotations
-
 from tfvis_nb.reading.protobuf import schema
 
 ONE_OP = b"""dev_stats {

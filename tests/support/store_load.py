@@ -5,8 +5,6 @@ JSON, and fails at the first fault. Writers continue until all
 others have ended: then every request can be met, however slow the machine is.
 """
 
-from __future__ import annotations
-
 import json
 import random
 import sqlite3

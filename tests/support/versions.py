@@ -1,7 +1,5 @@
 """Sets of versions that users have, each in an environment that uv resolves and installs."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

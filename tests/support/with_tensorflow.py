@@ -4,8 +4,6 @@
 fork runs its module or its code as Python would, to the end of the interpreter.
 """
 
-from __future__ import annotations
-
 import atexit
 import json
 import os

@@ -4,8 +4,6 @@ It computes the expected result of `tfvis_nb.read_trace` in another way: Python 
 message objects, no Arrow, no NumPy, none of the package's code.
 """
 
-from __future__ import annotations
-
 import gzip
 import lzma
 import re

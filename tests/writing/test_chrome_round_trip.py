@@ -1,7 +1,5 @@
 """What Trace.to_chrome_trace writes is read back as the same rows; files can be laid together."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """If nothing can be written, saving fails before the work; only complete files replace existing ones."""
 
-from __future__ import annotations
-
 import os
 import resource
 import stat

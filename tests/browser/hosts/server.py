@@ -1,7 +1,5 @@
 """Programs that serve one page with a timeline, each in its own environment."""
 
-from __future__ import annotations
-
 import os
 import signal
 import socket

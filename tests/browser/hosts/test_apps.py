@@ -1,7 +1,5 @@
 """Voila, marimo, Panel and Solara, in their dark themes: pages of a running Python that are no notebook."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

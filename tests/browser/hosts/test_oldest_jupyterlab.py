@@ -1,7 +1,5 @@
 """The oldest JupyterLab, in another environment than its kernels, as JupyterHub has it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Pages that nbconvert and Jupyter Book make of a notebook, with the network and without it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """A notebook checked by axe-core: only our elements, in JupyterLab's themes."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from playwright.sync_api import expect

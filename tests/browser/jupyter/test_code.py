@@ -1,7 +1,5 @@
 """The code of a trace in JupyterLab: lines select events in the kernel; large traces request it."""
 
-from __future__ import annotations
-
 from playwright.sync_api import Locator, expect
 
 from tests.browser.jupyter.test_large import IN_WINDOWS, SHOW, TRACE

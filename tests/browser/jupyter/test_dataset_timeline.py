@@ -1,7 +1,5 @@
 """A dataset of ranks in a notebook: lanes by group, one kernel, a search, totals; all as of its traces."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """A double click on a trace file in a real JupyterLab."""
 
-from __future__ import annotations
-
 import json
 import lzma
 import shutil

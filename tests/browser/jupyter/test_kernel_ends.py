@@ -1,7 +1,5 @@
 """Timelines whose kernel restarts, is shut down or dies while they are shown."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

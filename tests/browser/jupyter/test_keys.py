@@ -1,7 +1,5 @@
 """Keys after a click anywhere in a widget: they reach the widget, and never the notebook."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Traces larger than the browser is made to hold; the limits are lowered so that a small one is."""
 
-from __future__ import annotations
-
 import re
 from functools import partial
 

@@ -1,7 +1,5 @@
 """The memory of allocators below the lanes: values, times, and buffers."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

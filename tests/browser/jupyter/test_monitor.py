@@ -1,7 +1,5 @@
 """The monitor in a real JupyterLab: of a job that a cell runs, and of one in another process."""
 
-from __future__ import annotations
-
 import json
 import signal
 from collections.abc import Callable, Iterator

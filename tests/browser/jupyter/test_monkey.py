@@ -1,7 +1,5 @@
 """Random walks at a live timeline, a live dashboard and a trace file in JupyterLab."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

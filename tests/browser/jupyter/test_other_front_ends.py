@@ -1,7 +1,5 @@
 """Other notebook front ends: Notebook 7 and nbclassic, with a kernel each."""
 
-from __future__ import annotations
-
 from functools import partial
 
 import nbformat

@@ -1,7 +1,5 @@
 """A notebook whose kernel has ended: the stored part of a timeline."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

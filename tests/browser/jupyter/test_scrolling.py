@@ -1,7 +1,5 @@
 """The wheel over a widget, and the notebook around it."""
 
-from __future__ import annotations
-
 import pytest
 from playwright.sync_api import Locator, expect
 

@@ -1,7 +1,5 @@
 """A monitor of a session of three signatures, on a page that its server sends."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

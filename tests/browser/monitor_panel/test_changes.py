@@ -1,7 +1,5 @@
 """The monitor's panel while the file or the server changes, and while it is hidden."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

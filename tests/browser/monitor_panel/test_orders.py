@@ -1,7 +1,5 @@
 """The monitor's panel: requests and rules for one signature or all."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The monitor's panel: its tables, keys and details."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Walk from a shell, and count the faults."""
 
-from __future__ import annotations
-
 import argparse
 import re
 import sys

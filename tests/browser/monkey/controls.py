@@ -1,7 +1,5 @@
 """The controls of a view, found in the browser's accessibility tree by role and name."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from playwright.sync_api import Error

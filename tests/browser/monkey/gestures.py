@@ -1,7 +1,5 @@
 """Gestures of a walk: action, position and keys."""
 
-from __future__ import annotations
-
 import string
 from dataclasses import dataclass, fields
 

@@ -1,7 +1,5 @@
 """Scripts that read a view in the browser: its visible state, the element at a point, cut texts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from playwright.sync_api import CDPSession, ElementHandle, Locator

@@ -1,7 +1,5 @@
 """A session to watch, and a check that no widget continues after its test."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Answers of the monitor's widget to the front end: commands, traces, files, and errors."""
 
-from __future__ import annotations
-
 import json
 import pickle
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The monitor's widget: its state, when it pushes and rests, and that it releases resources."""
 
-from __future__ import annotations
-
 import gc
 import json
 import subprocess

@@ -1,7 +1,5 @@
 """Pictures for papers: the content of their SVG, and the files made from it."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 from typing import Any

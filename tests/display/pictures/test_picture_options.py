@@ -1,7 +1,5 @@
 """Options of pictures: size and file; and rejected ones."""
 
-from __future__ import annotations
-
 import re
 import struct
 import zlib

@@ -1,7 +1,5 @@
 """A small bucket with its dataset, for tests that change its files."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Iterator
 from pathlib import Path

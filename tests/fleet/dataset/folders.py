@@ -1,7 +1,5 @@
 """Folders of real traces under the names of runs, tasks and steps."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

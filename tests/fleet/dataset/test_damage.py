@@ -1,7 +1,5 @@
 """Damaged files of a dataset: a clear error, or read again."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

@@ -1,7 +1,5 @@
 """An ingest leaves files of users in the dataset's folders alone, and names them."""
 
-from __future__ import annotations
-
 import os
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """A folder of traces becomes a dataset: sources that are read, read again, and left out."""
 
-from __future__ import annotations
-
 import errno
 import os
 import shutil

@@ -1,7 +1,5 @@
 """An ingest that is killed and resumed makes the same dataset, file by file."""
 
-from __future__ import annotations
-
 import os
 import signal
 import threading

@@ -1,7 +1,5 @@
 """Bars that are merged beforehand are what merging the events one by one gives."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

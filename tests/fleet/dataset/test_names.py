@@ -1,7 +1,5 @@
 """Runs, tasks and steps by path and content; hostile names stay names."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 from urllib.parse import unquote

@@ -1,7 +1,5 @@
 """The figures of a dataset are those of the traces themselves, exactly."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Small datasets of ranks, and the same events as one trace in memory."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping
 from pathlib import Path

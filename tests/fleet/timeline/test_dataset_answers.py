@@ -1,7 +1,5 @@
 """Answers of a dataset's timeline equal those for the same events in memory."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

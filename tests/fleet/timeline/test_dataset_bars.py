@@ -1,7 +1,5 @@
 """The bars of a dataset's timeline are its events, each once, read from the row groups they are in."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

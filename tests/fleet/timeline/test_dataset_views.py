@@ -1,7 +1,5 @@
 """Views of a dataset's timeline: read, set, named, and the same in another timeline of the dataset."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
