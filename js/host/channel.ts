@@ -18,7 +18,7 @@ export type LinkMessage =
       of?: number;
       /** The lanes of the range, null for all; a range without is shown and not selected. */
       lanes?: readonly number[] | null;
-      /** What the tabs show of the range. */
+      /** Figures of the range in the tabs. */
       inRange?: RangeFigures;
       /** Node and op type if one event is selected. */
       name?: string;

@@ -66,7 +66,7 @@ export interface Host {
   readonly fills?: boolean;
   /** Aborts when nobody answers any more. */
   readonly end?: AbortSignal;
-  /** Why changes are not kept, and what the user can do; empty or absent if they are. */
+  /** Why changes are lost, with advice; empty or absent if they are kept. */
   readonly trouble?: string;
   /** Call `changed` when `trouble` changes. */
   watchTrouble?(changed: () => void, signal: AbortSignal): void;

@@ -153,7 +153,7 @@ export class ServerModel {
     for (const name of Object.keys(changed)) this.#emit(`change:${name}`);
   }
 
-  /** Rejects every request, and those that follow until there is another connection. */
+  /** Rejects all requests until there is another connection. */
   end(socket: WebSocket, reason: string): void {
     if (this.#socket !== socket) return;
     this.#socket = null;

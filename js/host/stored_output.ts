@@ -1,4 +1,4 @@
-/** What a notebook's file keeps of a widget, and whether it has the latest changes: see display/stored_output.py. */
+/** A widget's part of the notebook file, and whether it has the latest changes: see display/stored_output.py. */
 
 import type { AnyModel } from "@anywidget/types";
 import { requestKernel } from "./kernel_messages";

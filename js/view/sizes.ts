@@ -134,8 +134,8 @@ function pointedTabs(root: HTMLElement): (() => void) | null {
 }
 
 /**
- * The room (CSS px) that a page needs below a timeline of this height to stay as far scrolled as it is: otherwise the
- * lanes would move under the pointer.
+ * The room (CSS px) that a page needs below a timeline of this height to keep its scroll position: otherwise the lanes
+ * would move under the pointer.
  */
 function roomBelow(root: HTMLElement, height: number): number {
   const shrinks = root.offsetHeight + Number.parseFloat(root.style.marginBottom || "0") - height;
@@ -202,7 +202,7 @@ export function followSize(
   let isClosed = false;
   const isGrowing = "grows" in root.dataset;
   let filled = 0;
-  // Other windows, not panes that open, give lanes another height: under the pointer they stay as high as they are.
+  // Other windows, not panes that open, give lanes another height, but not under the pointer.
   const fill = () => {
     // Where tabs or another timeline follow, they take the height that lanes leave; so do the cells of a notebook.
     if ((HAS_PANELS && store.host.link) || isGrowing || !store.details) return;

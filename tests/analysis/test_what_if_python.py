@@ -91,7 +91,7 @@ def test_pauses_without_enough_samples_share_them() -> None:
     )
 
 
-def test_a_periodic_line_is_removed_where_it_runs() -> None:
+def test_periodic_line_is_removed_from_its_steps() -> None:
     trace = _loop([40 if step % 5 == 4 else 1 for step in range(STEPS)])
     late = trace.metadata[PYTHON_SAMPLES].query("time_ns > 0")
     quick = late["time_ns"].map(lambda time: not (trace.steps["end_ns"] == time - MS // 2).any())

@@ -6,7 +6,7 @@ from pathlib import Path
 from tfvis_nb.core import registry
 
 
-def test_paths_are_those_that_type_checkers_see() -> None:
+def test_type_checkers_see_the_same_paths() -> None:
     tree = ast.parse(Path(registry.__file__).read_text(encoding="utf-8"))
     (block,) = (node for node in tree.body if isinstance(node, ast.If) and isinstance(node.test, ast.Name))
     imports = [node for node in block.body if isinstance(node, ast.ImportFrom)]

@@ -34,7 +34,7 @@ def data_edges(trace: tv.Trace) -> Pairs:
 
 
 def recorded(called: Any, *calls: tuple[Any, ...], **options: Any) -> tv.Trace:
-    """Record calls of a function, each of which has run before."""
+    """Record calls of a function that have all run before."""
     for arguments in calls:
         called(*arguments)
     with tv.trace(**options) as t:

@@ -130,7 +130,7 @@ class Printed:
 
 
 class Viewer:
-    """One WebSocket of the monitor, with the state as it was sent last."""
+    """One WebSocket of the monitor, with the state sent last."""
 
     def __init__(
         self,

@@ -272,7 +272,7 @@ function addKernels(
   }
 }
 
-/** What a search may call a category: its kind, and its activity as the legend has it. */
+/** Names of a category for searches: its kind, and its activity as named in the legend. */
 export function kindWords(category: string): string[] {
   return [kindIn(category), activityLabel(activityIn(category)).toLowerCase()];
 }

@@ -5,7 +5,7 @@ export interface Zoom {
   start: number;
   end: number;
   events?: number[];
-  /** How many there are, of which these are the longest or the first. */
+  /** Their total number; these are the longest or the first. */
   of?: number;
   lanes?: number[];
   /** Under two timelines, the events of the upper and of the lower one. */

@@ -379,7 +379,7 @@ def _word(key: str, figures: Figures) -> Texts:
 
 
 def _other(figures: Figures) -> str:
-    """Return the noun for those that wait."""
+    """Return the noun for the tasks, ranks or devices that wait."""
     if figures.get("negotiations"):
         return "rank"
     return "device" if "/device:" in figures["task"] else "task"
