@@ -19,7 +19,6 @@ from tfvis_nb.analysis.memory.tensor_lifetimes import ROLES
 from tfvis_nb.analysis.metrics import MODULES, definitions
 
 XSPACES = xspace_files()
-MIB = 2**20
 
 
 def curves(trace: tv.Trace) -> dict[memory_oracle.Where, memory_oracle.Curve]:

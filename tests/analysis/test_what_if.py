@@ -86,8 +86,9 @@ def test_nothing_ends_sooner_if_something_takes_longer(data: st.DataObject) -> N
     assert (later >= less).all()
 
 
-def test_an_op_may_take_longer_by_its_slack() -> None:
-    trace = _trace(
+def _slow_and_fast() -> Trace:
+    """Two ops at once, and one that needs both."""
+    return _trace(
         start_ns=[0, 0, 50],
         duration_ns=[50, 20, 30],
         lane=["ops"] * 3,
@@ -95,6 +96,10 @@ def test_an_op_may_take_longer_by_its_slack() -> None:
         op=["Slow", "Fast", "Add"],
         detail=["a = Const()", "b = Const()", "c = Add(a, b)"],
     )
+
+
+def test_an_op_may_take_longer_by_its_slack() -> None:
+    trace = _slow_and_fast()
     assert slack(trace)["slack_ns"].tolist() == [0, 30, 0]
     for factor, end in ((1, 80), (2.5, 80), (3, 90), (0, 80)):
         assert what_if(trace, ops={"Fast": factor}).times["predicted_ns"].tolist() == [end]
@@ -141,14 +146,7 @@ def test_ops_take_the_longest_path_through_their_inputs(
 
 
 def test_hidden_work_delays_nothing_and_takes_its_time() -> None:
-    trace = _trace(
-        start_ns=[0, 0, 50],
-        duration_ns=[50, 20, 30],
-        lane=["ops"] * 3,
-        name=["a", "b", "c"],
-        op=["Slow", "Fast", "Add"],
-        detail=["a = Const()", "b = Const()", "c = Add(a, b)"],
-    )
+    trace = _slow_and_fast()
     found = what_if(trace, ops={"Slow": "hidden"})
     assert found.times["predicted_ns"].tolist() == [50]
     assert found.metadata["prediction"]["how"].tolist() == ["hidden"]

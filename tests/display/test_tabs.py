@@ -343,8 +343,6 @@ def test_every_tab_of_a_folder_of_modules_is_listed() -> None:
         "blocks",
         "compare",
         "comparison",
-        "functions",
-        "program_memory",
         "zoom_targets",
         "wording",
     }

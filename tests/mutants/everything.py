@@ -43,7 +43,6 @@ MARKUP = tuple(text for text in HOSTILE if text.startswith(("</script>", "<img",
 _KEPT = ("notes", "title", "graphs", "run_metadata", "step_labels", "clock_bounds")
 """Attributes of a trace other than events and nested records."""
 _COUNTS = ("count", "events", "bytes", "moving")
-_TEXT_OF_BYTES = 1 << 26
 
 
 class Analysis(NamedTuple):

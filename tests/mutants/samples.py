@@ -1,7 +1,6 @@
 """The sources of mutants: samples next to the tests, small versions of them, and files of our formats."""
 
 import functools
-import io
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -129,9 +128,3 @@ def session_files() -> dict[str, bytes]:
         }
         writer.close(counts)
     return found
-
-
-def packed_in_memory(trace: tv.Trace) -> io.BytesIO:
-    """Return a trace as an open Parquet file."""
-    with tempfile.TemporaryDirectory() as folder:
-        return io.BytesIO(trace.to_parquet(Path(folder, "trace.parquet")).read_bytes())

@@ -118,21 +118,6 @@ def test_other_messages_are_refused() -> None:
         tv.read_trace(GraphDef())
 
 
-@pytest.mark.collection("third-party/xprof/tpu_inference_2.corrupt-utf8.xplane.pb.xz")
-def test_a_file_that_a_text_conversion_destroyed(shared: Path) -> None:
-    with raises_id(
-        tv.TraceFormatError,
-        "not_utf8_any_more",
-        damage=Text(
-            "in_message_at_byte",
-            path="XSpace",
-            byte=0,
-            reason=Text("field_too_long", number=1, bytes=28501366966339),
-        ),
-    ):
-        tv.read_trace(shared / "third-party/xprof/tpu_inference_2.corrupt-utf8.xplane.pb.xz")
-
-
 def test_the_error_for_a_session_names_its_reader(tmp_path: Path) -> None:
     path = tmp_path / "copy.tfvis"
     connect(path, create=True).close()

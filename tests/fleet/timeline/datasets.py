@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pytest
 
 import tfvis_nb as tv
 from tests.large_traces import answers_of, decoded, made_up
@@ -18,6 +19,7 @@ from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.large.level_of_detail import Entries
 from tfvis_nb.display.store.answers import Answers
 from tfvis_nb.events import COLUMNS
+from tfvis_nb.fleet.dataset import levels
 from tfvis_nb.fleet.timeline.source import DatasetSource
 
 
@@ -26,7 +28,10 @@ def task_of(rank: int) -> str:
 
 
 def made_up_ranks(folder: Path, ranks: int, count: int, *, longest: int = 60_000) -> TraceDataset:
-    """A dataset of made-up traces, one of each rank; every second rank has two parts, one after the other."""
+    """A dataset of made-up traces, one of each rank; every second rank has two parts, one after the other.
+
+    Its row groups have few events.
+    """
     for rank in range(ranks):
         for step in range(1 + rank % 2):
             trace = made_up(count, 3, 10 * rank + step, longest=longest)
@@ -40,7 +45,10 @@ def made_up_ranks(folder: Path, ranks: int, count: int, *, longest: int = 60_000
             file.parent.mkdir(parents=True, exist_ok=True)
             Trace(table).to_parquet(file)
     dataset = tv.open_traces(folder / "dataset")
-    dataset.ingest(folder / "job", progress=False)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(levels, "ROW_GROUP", 256)
+        patch.setattr(levels, "LEVEL_ROW_GROUP", 64)
+        dataset.ingest(folder / "job", progress=False)
     return dataset
 
 

@@ -34,10 +34,7 @@ JOB = {f"rank{rank}/step3.pb.xz": f"horovod_rank{rank % 2}_step3.pb.xz" for rank
 
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory: pytest.TempPathFactory) -> TraceDataset:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(levels, "ROW_GROUP", 256)
-        patch.setattr(levels, "LEVEL_ROW_GROUP", 64)
-        return made_up_ranks(tmp_path_factory.mktemp("ranks"), 3, COUNT)
+    return made_up_ranks(tmp_path_factory.mktemp("ranks"), 3, COUNT)
 
 
 @pytest.fixture(scope="module")

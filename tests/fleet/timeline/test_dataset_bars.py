@@ -27,10 +27,7 @@ SPAN = 40 * COUNT
 @pytest.fixture(scope="module")
 def ranks(tmp_path_factory: pytest.TempPathFactory) -> TraceDataset:
     """Three ranks, the second with two parts that overlap in time, in row groups of a few events."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(levels, "ROW_GROUP", 256)
-        patch.setattr(levels, "LEVEL_ROW_GROUP", 64)
-        return made_up_ranks(tmp_path_factory.mktemp("ranks"), 3, COUNT)
+    return made_up_ranks(tmp_path_factory.mktemp("ranks"), 3, COUNT)
 
 
 @pytest.fixture(scope="module")
