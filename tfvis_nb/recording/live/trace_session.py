@@ -120,9 +120,7 @@ class TraceSession(SavedSession):
 
         It records from before the session is created until it is closed.
         """
-        from tfvis_nb.recording.live.estimator_hook import session_run_hook
-
-        return session_run_hook(self)
+        return _session_run_hook(self)
 
     def keras_callback(self) -> Any:
         """Return a new callback for ``fit``, ``evaluate`` and ``predict`` that counts each batch.
@@ -306,6 +304,39 @@ def record_process(
     session = TraceSession(path, keep=keep, level=level, partition_graphs=partition_graphs)
     session._inject()  # noqa: SLF001
     return session
+
+
+def _session_run_hook(session: TraceSession) -> Any:
+    """Return a hook that records into `session` while its ``MonitoredSession`` exists.
+
+    The hook itself requests nothing of runs: those of initialisers and savers do not pass through hooks, but
+    are also recorded.
+    """
+    from tensorflow.python.training import session_run_hook
+
+    class Recording(session_run_hook.SessionRunHook):  # type: ignore[misc] # tensorflow has no types
+        """Starts the recording before the session is created, and ends it with the session."""
+
+        def begin(self) -> None:
+            session.start(self)
+
+        def after_create_session(self, made: Any, coord: Any) -> None:  # noqa: ARG002 - of its threads
+            session.start(self)  # called again if a worker was lost and the session is recreated
+            close = made.close
+
+            def closing() -> None:
+                try:
+                    close()
+                finally:
+                    session.stop(self)
+
+            # An error ends a MonitoredSession without `end`.
+            made.close = closing
+
+        def end(self, session_: Any) -> None:  # noqa: ARG002 - whose values nobody needs
+            session.stop(self)
+
+    return Recording()
 
 
 def _close_all() -> None:
