@@ -4,10 +4,13 @@ import json
 import subprocess
 import sys
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 import tfvis_nb as tv
+from tests.real_traces import DATA
+from tests.support.session_files import filled
 
 HEAVY = {"tensorflow", "jax", "bokeh", "anywidget", "ipywidgets", "IPython"}
 
@@ -41,3 +44,19 @@ def test_loading_the_extension_loads_no(unwanted: str) -> None:
     )
     assert {"tfvis_nb", "IPython"} <= loaded
     assert unwanted not in loaded
+
+
+READERS = [
+    ("tv.read_trace(data / 'local_mlp_step1.pb').edges", HEAVY),
+    ("tv.Timeline.from_pickle(data / 'pickle_tf221.pickle').visualize()", {"tensorflow", "jax"}),
+    ("with tv.open_session(folder / 'a.tfvis') as session: session.signatures; session.read(1)", HEAVY),
+]
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("code", "unwanted"), READERS)
+def test_reading_loads_nothing_heavy(code: str, unwanted: set[str], tmp_path: Path) -> None:
+    filled(tmp_path / "a.tfvis")
+    names = f"data, folder = map(Path, {(str(DATA), str(tmp_path))!r})"
+    loaded = modules_after(f"from pathlib import Path; import tfvis_nb as tv; {names}\n{code}")
+    assert loaded & unwanted == set()

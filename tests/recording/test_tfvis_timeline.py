@@ -3,8 +3,6 @@
 import math
 import pickle
 import pickletools
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -296,13 +294,3 @@ def test_a_first_argument_that_is_a_text_is_tfviss(session: Any) -> None:
     named = Timeline(timeline.run_metadata, comm_op_name="_MatMul")
     assert timeline.comm_op_name == "_MatMul"
     assert timeline.communication_time() == named.communication_time()
-
-
-@pytest.mark.thorough
-def test_reading_needs_no_tensorflow() -> None:
-    code = (
-        "import sys; from tfvis_nb import Timeline\n"
-        f"timeline = Timeline.from_pickle({str(DATA / 'pickle_tf221.pickle')!r})\n"
-        "assert timeline.step_time() and timeline.visualize() and 'tensorflow' not in sys.modules"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)

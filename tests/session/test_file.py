@@ -1,6 +1,5 @@
 """The session file: several writers and readers, copies, deletion, counts; without TensorFlow."""
 
-import json
 import shutil
 import sqlite3
 import subprocess
@@ -170,18 +169,6 @@ def test_a_damaged_trace_is_refused(path: Path, change: str) -> None:
     damaged.close()
     with tv.open_session(path) as session, pytest.raises(tv.TraceFormatError):
         session.read(1)
-
-
-@pytest.mark.thorough
-def test_opening_needs_no_tensorflow(path: Path) -> None:
-    filled(path)
-    code = (
-        "import json, sys, tfvis_nb as tv\n"
-        "with tv.open_session(sys.argv[1]) as session: session.signatures; session.read(1)\n"
-        "print(json.dumps('tensorflow' in sys.modules))"
-    )
-    run = subprocess.run([sys.executable, "-c", code, str(path)], capture_output=True, text=True, check=True)
-    assert json.loads(run.stdout) is False
 
 
 def test_threads_share_a_session(path: Path) -> None:
