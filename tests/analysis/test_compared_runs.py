@@ -81,13 +81,6 @@ def test_two_runs_a_side_do_not_judge_the_code(a: int, b: int) -> None:
     assert not found.code_differs
 
 
-def test_recordings_of_one_step_are_steps() -> None:
-    chance = np.random.default_rng(3)
-    one, other = (list(chance.normal(mean, 1, (9, 1))) for mean in (100, 200))
-    assert difference(one, other)[:4] == difference(np.concatenate(one), np.concatenate(other))[:4]
-    assert not difference(one, other).code_differs
-
-
 @given(st.lists(TIMES, min_size=1, max_size=4), st.lists(TIMES, min_size=1, max_size=4))
 def test_swapped_sides_have_the_inverse_ratio(a: list[list[int]], b: list[list[int]]) -> None:
     sides = [[np.array(times) for times in side] for side in (a, b)]

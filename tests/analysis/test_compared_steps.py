@@ -15,7 +15,7 @@ from tfvis_nb import Trace, events
 from tfvis_nb.analysis import compare, compare_activities, layers, source_lines, why_not
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.compared_steps import compared_steps
-from tfvis_nb.analysis.steps.difference import difference, differences, false_discovery_rates, typical
+from tfvis_nb.analysis.steps.difference import difference, differences, false_discovery_rates
 from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, Grouping, op_statistics
 from tfvis_nb.core.stacks import Frame, StackBuilder
 
@@ -231,11 +231,3 @@ def test_wrong_steps_are_refused(function: Any, steps: Any, error: type[Exceptio
     trace = training(0, steps=3)
     with raises_id(error, key):
         function(trace, trace, steps=steps)
-
-
-@pytest.mark.parametrize("count", [1, 4, 5, 23])
-def test_the_ratio_is_that_of_typical_times(count: int) -> None:
-    a, b = np.random.default_rng(count).integers(100, 200, (2, count))
-    assert difference(a, b).ratio == typical(b) / typical(a)
-    cut = count // 5
-    assert typical(a) == pytest.approx(sum(sorted(a)[cut : count - cut]) / (count - 2 * cut))

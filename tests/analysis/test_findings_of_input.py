@@ -11,7 +11,6 @@ import tfvis_nb as tv
 from tests.real_traces import SHARED, real_trace
 from tests.support.h200_traces import read_h200
 from tfvis_nb import events
-from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.program import faster_input, recorded
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.core.metadata import THREAD_SAMPLES, table_of
@@ -36,8 +35,8 @@ def _input_trace(waiting: list[int], computing: int) -> tv.Trace:
 def test_waiting_for_input_is_told_from_its_limit_on() -> None:
     whole = 100_000_000
     limit = round(INPUT_SHARE * whole)
-    below = findings(_input_trace([limit - 1], whole + 1 - limit))
-    at = findings(_input_trace([limit], whole - limit))
+    below = _input_trace([limit - 1], whole + 1 - limit).findings
+    at = _input_trace([limit], whole - limit).findings
     assert "input" not in set(below["kind"])
     at = at[at["kind"] == "input"]
     assert at["share"].tolist() == [INPUT_SHARE]
@@ -62,7 +61,7 @@ def test_the_slowest_op_of_the_input_pipeline_is_named() -> None:
         {**lane, "op": "DecodeJpeg", "start_ns": 30_000_000, "duration_ns": 9_000_000},
     ]
     table, _ = events.order(events.build({name: [row[name] for row in rows] for name in waiting}))
-    figures = findings(tv.Trace(table))["figures"][0]
+    figures = tv.Trace(table).findings["figures"][0]
     stage = {"op": "PyFunc", "count": 2, "self_ns": 10_000_000, "at_once": 1.0, "line": None, "python": None}
     assert figures["slowest_stage"] == stage
     builder = StackBuilder()
@@ -71,14 +70,14 @@ def test_the_slowest_op_of_the_input_pipeline_is_named() -> None:
     stacks = [1 if op == "PyFunc" else 0 for op in table["op"]]
     nested = pa.table({"stack": pa.array(stacks, pa.int32())})
     coded = tv.Trace(table, nested=nested, stacks=builder.table())
-    assert findings(coded)["figures"][0]["slowest_stage"] == {**stage, "line": "input.py:3"}
+    assert coded.findings["figures"][0]["slowest_stage"] == {**stage, "line": "input.py:3"}
     lines = [(2, 8), (4, 8), (12, 9), (20, 7)]  # the last one is of another call
     samples = [
         {"time_ns": ms * 1_000_000, "file": "input.py", "line": line, "function": "decode"}
         for ms, line in lines
     ]
     sampled = tv.Trace(table, metadata={THREAD_SAMPLES: table_of(THREAD_SAMPLES, samples)})
-    found = findings(sampled).iloc[0]
+    found = sampled.findings.iloc[0]
     python = {"line": "input.py:8", "function": "decode", "line_share": 2 / 3, "samples": 3}
     assert found["figures"]["slowest_stage"] == {**stage, "python": python}
     assert "PyFunc (input.py:8) is the slowest part" in found["text"]
@@ -93,7 +92,7 @@ def test_parallel_calls_are_advised_where_python_does_not_run(op: str) -> None:
     steps = {"step": [0, events.NO_STEP, 0]}
     rows = {name: [row[name] for row in (get, call, work)] for name in get}
     table, _ = events.order(events.build(rows | steps))
-    found = findings(tv.Trace(table)).iloc[0]
+    found = tv.Trace(table).findings.iloc[0]
     is_python = op != "DecodeJpeg"
     assert found["figures"]["slowest_stage"]["op"] == op
     assert ("replace Python" in found["advice"]) == is_python
@@ -124,7 +123,7 @@ def test_a_pipeline_stage_without_an_op_is_named_by_its_name() -> None:
 
     def slowest(rows: list[dict[str, Any]]) -> object:
         table, _ = events.order(events.build({name: [row[name] for row in rows] for name in rows[0]}))
-        return findings(tv.Trace(table))["figures"][0]["slowest_stage"]
+        return tv.Trace(table).findings["figures"][0]["slowest_stage"]
 
     # Prefetch waits for its buffer.
     stage = {"count": 1, "self_ns": 5_000_000, "at_once": 1.0, "line": None, "python": None}
@@ -136,7 +135,7 @@ def test_a_pipeline_stage_without_an_op_is_named_by_its_name() -> None:
 
 @pytest.mark.collection("hvd/estimator_tf115_dnn_train_step0.pb")
 def test_the_stages_of_an_estimators_input_are_named() -> None:
-    table = findings(real_trace(SHARED / "hvd" / "estimator_tf115_dnn_train_step0.pb"))
+    table = real_trace(SHARED / "hvd" / "estimator_tf115_dnn_train_step0.pb").findings
     stage = table["figures"][0]["slowest_stage"]
     assert stage["op"] == "Iterator::Model::Prefetch::BatchV2::ShuffleAndRepeat"
     assert stage["self_ns"] // 1000 == 311
@@ -144,7 +143,7 @@ def test_the_stages_of_an_estimators_input_are_named() -> None:
 
 @pytest.mark.collection("h200/input_bound_tf2_gpu.xplane.pb")
 def test_the_slowest_op_of_a_real_input_pipeline_is_named() -> None:
-    figures = findings(read_h200(["input_bound_tf2_gpu.xplane.pb"]))["figures"][0]
+    figures = read_h200(["input_bound_tf2_gpu.xplane.pb"]).findings["figures"][0]
     stage = figures["slowest_stage"]
     assert (stage["op"], stage["count"], round(stage["self_ns"] / 10**6)) == ("PyFunc", 60, 263)
     # 263 ms of Python for 8 steps that work for 105 ms.
@@ -157,7 +156,7 @@ def test_the_slowest_op_of_a_real_input_pipeline_is_named() -> None:
 
 
 def test_the_limiting_stage_and_the_empty_buffer_are_named(data: Path) -> None:
-    found = findings(real_trace(data / "cpu_tf215_input.xplane.pb.xz")).set_index("id")
+    found = real_trace(data / "cpu_tf215_input.xplane.pb.xz").findings.set_index("id")
     figures = found["figures"]["input_bound.all"]
     bottleneck = figures["bottleneck"]
     assert (bottleneck["stage"], bottleneck["awaits"]) == ("ParallelMap(decode)", True)
@@ -179,7 +178,7 @@ def test_how_many_calls_at_once_would_keep_up() -> None:
         *({**decode, "lane": lane, "start_ns": 10_000_000, "duration_ns": 50_000_000} for lane in lanes),
     ]
     table, _ = events.order(events.build({name: [row[name] for row in rows] for name in rows[0]}))
-    figures = findings(tv.Trace(table))["figures"][0]
+    figures = tv.Trace(table).findings["figures"][0]
     # 100 ms of decoding for 30 ms of work, two of them at once.
     assert (figures["slowest_stage"]["at_once"], figures["needed"]) == (2.0, 4)
     assert figures["buffer"] == {"stage": "Prefetch", "empty": 1, "calls": 2}
@@ -187,7 +186,7 @@ def test_how_many_calls_at_once_would_keep_up() -> None:
 
 def test_a_batch_that_is_handed_over_is_not_waited_for() -> None:
     below, at = (
-        findings(_input_trace([each] * 3, INPUT_MEAN_NS)) for each in (INPUT_MEAN_NS - 1, INPUT_MEAN_NS)
+        _input_trace([each] * 3, INPUT_MEAN_NS).findings for each in (INPUT_MEAN_NS - 1, INPUT_MEAN_NS)
     )
     assert "input_bound.all" not in set(below["id"])
     assert at["id"][0] == "input_bound.all"
@@ -263,13 +262,13 @@ def test_iterators_made_for_a_batch_each_are_advised_against(each: int, *, remad
 
 def test_what_only_the_first_step_waits_for_is_told_of_it() -> None:
     first = (
-        findings(_input_trace([8_000_000, 1000, 1000], 20_000_000)).set_index("id").loc["input_bound.first"]
+        _input_trace([8_000_000, 1000, 1000], 20_000_000).findings.set_index("id").loc["input_bound.first"]
     )
     assert (first["level"], first["figures"]["later_share"]) == ("observation", 2000 / 40_002_000)
-    apart = findings(_input_trace([60_000_000, 1000, 1000], 10_000_000)).set_index("id")
+    apart = _input_trace([60_000_000, 1000, 1000], 10_000_000).findings.set_index("id")
     assert {"between_steps", "first_step"} <= set(apart.index)
     assert apart["figures"]["first_step"]["activity"] == "input"
-    brief = findings(_input_trace([40_000_000, 1000, 1000], 5_000_000))
+    brief = _input_trace([40_000_000, 1000, 1000], 5_000_000).findings
     assert "first_step" not in set(brief["id"])
 
 
@@ -314,7 +313,7 @@ def test_a_loop_that_waits_for_input_between_its_steps_is_told() -> None:
 
 def test_an_op_in_a_pipeline_function_is_the_slowest_stage(data: Path) -> None:
     """The function of ParallelMap runs on threads of the executor, outside any step."""
-    found = findings(real_trace(data / "tf2_host.trace.json")).set_index("id").loc["input_bound.one"]
+    found = real_trace(data / "tf2_host.trace.json").findings.set_index("id").loc["input_bound.one"]
     assert found["figures"]["slowest_stage"]["op"] == "GatherV2"
     assert found["figures"]["slowest_stage"]["self_ns"] > 50_000_000
 
@@ -351,7 +350,7 @@ def test_prefetch_is_not_advised_for_a_queue() -> None:
 @pytest.mark.parametrize(("wait_ms", "prefetch"), [(4, True), (8, False)])
 def test_prefetch_is_advised_if_the_loop_hides_the_pipeline(wait_ms: int, *, prefetch: bool) -> None:
     trace = _own_loop(wait_ms * 10**6, "Iterator::Map")
-    found = findings(trace).set_index("id").loc["between_steps"]
+    found = trace.findings.set_index("id").loc["between_steps"]
     assert found["figures"]["prefetches"] is False
     assert ("dataset.prefetch(" in found["advice"]) == prefetch
 
@@ -374,7 +373,7 @@ def test_prefetch_is_advised_if_steps_hide_the_slowest_stage(step_ms: int, *, pr
                 | {"start_ns": start * 10**6, "duration_ns": took * 10**6}
             )
     trace = tv.Trace(events.build({name: [row[name] for row in rows] for name in rows[0]}))
-    found = findings(trace).set_index("id").loc["input_bound.all"]
+    found = trace.findings.set_index("id").loc["input_bound.all"]
     assert ("dataset.prefetch(" in found["advice"]) == prefetch
     assert "num_parallel_calls=" in found["advice"]
 
@@ -390,7 +389,7 @@ def test_input_bound_names_no_part_below_a_tenth_of_the_wait() -> None:
         columns |= {"device": ["/device:CPU:0"] * 2}
         table = events.build(columns)
         table[["start_ns", "duration_ns"]] *= 1_000_000
-        return str(findings(tv.Trace(events.order(table)[0]))["text"][0])
+        return str(tv.Trace(events.order(table)[0]).findings["text"][0])
 
     assert "ReadFile" in text(9)
     assert "ReadFile" not in text(8)
@@ -406,7 +405,7 @@ def test_what_only_the_first_step_waits_for_is_an_observation() -> None:
             columns["duration_ns"].append(length * 1_000_000)
             columns["step"].append(step)
     columns |= {"kind": ["op"] * 18, "device": ["/device:CPU:0"] * 18, "lane": ["ops"] * 18}
-    found = findings(tv.Trace(events.build(columns))).set_index("id").loc["input_bound.first"]
+    found = tv.Trace(events.build(columns)).findings.set_index("id").loc["input_bound.first"]
     assert (found["level"], found["share"]) == ("observation", pytest.approx(8 / 98))
 
 

@@ -11,7 +11,6 @@ import tfvis_nb as tv
 from tests.support.h200_traces import read_h200
 from tfvis_nb import events
 from tfvis_nb.analysis import communication_overlap
-from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.core.metadata import PYTHON_SAMPLES, table_of
 
@@ -34,12 +33,12 @@ def _tasks(*rows: tuple[str, str, str, int, int]) -> tv.Trace:
 
 def test_a_late_task_is_reported_if_collectives_end_together() -> None:
     rows = [("worker 0", "collective", "sum", 0, 100), ("worker 1", "op", "work", 0, 80)]
-    late = findings(_tasks(*rows, ("worker 1", "collective", "sum", 80, 21)))
+    late = _tasks(*rows, ("worker 1", "collective", "sum", 80, 21)).findings
     assert (late["id"][0], late["figures"][0]["task"]) == ("straggler.collective", "/job:worker/task:1")
     assert late["share"][0] == 80 / 101
     # Ends that lie more than half as far apart as the starts tell nothing of those.
     rows = [("worker 0", "collective", "sum", 0, 100), ("worker 1", "op", "work", 0, 20)]
-    apart = findings(_tasks(*rows, ("worker 1", "collective", "sum", 20, 91)))
+    apart = _tasks(*rows, ("worker 1", "collective", "sum", 20, 91)).findings
     assert "late task" not in apart["kind"].tolist()
 
 
@@ -54,7 +53,7 @@ def test_late_task_shows_all_its_waits_if_they_are_few() -> None:
             )
         ]
         trace = _tasks(*rows)
-        found = findings(trace).iloc[0]
+        found = trace.findings.iloc[0]
         events = trace.events.loc[found["events"]]
         assert found["event_count"] == len(events)
         assert (events["start_ns"].min(), (events["start_ns"] + events["duration_ns"]).max()) == (
@@ -90,7 +89,7 @@ def test_late_task_is_doubted_by_its_clock(
     trace = _tasks(*rows, ("worker 1", "op", "work", 0, 15))
     bound = within_ms * 1e6
     trace.clock_bounds = {"/job:worker/task:0": (0, 0), "/job:worker/task:1": (-bound, bound)}
-    (found,) = findings(trace).query("kind == 'late task'").to_dict("records")
+    (found,) = trace.findings.query("kind == 'late task'").to_dict("records")
     assert found["title"] == f"Worker 1 {'may be' if adverb else 'is'} a straggler"
     (clause,) = (rule.headline for rule in RULES.values() if rule.kind == "late task" and rule.headline)
     assert clause(found["figures"]).startswith((f"Worker 1 {adverb}runs", f"Worker 1 is {adverb}late"))
@@ -105,7 +104,7 @@ def test_late_task_that_runs_python_names_its_line() -> None:
         for at in times
     ]
     trace.metadata[PYTHON_SAMPLES] = table_of(PYTHON_SAMPLES, lines)
-    text = findings(trace)["text"][0]
+    text = trace.findings["text"][0]
     assert "input.py:8 runs in 2 of 2 samples" in text
 
 
@@ -113,7 +112,7 @@ def test_work_of_a_late_task_stands_behind_the_task() -> None:
     rows = [("worker 0", "op", "work", 0, 3), ("worker 0", "collective", "sum", 3, 97)]
     trace = _tasks(*rows, ("worker 1", "op", "work", 0, 82), ("worker 1", "collective", "sum", 82, 18))
     table = trace.events.assign(op=trace.events["op"].cat.rename_categories({"MatMul": "PyFunc"}))
-    problems = findings(tv.Trace(table)).query("kind in ('late task', 'host compute')")
+    problems = tv.Trace(table).findings.query("kind in ('late task', 'host compute')")
     assert problems["kind"].tolist() == ["late task", "host compute"]
     assert problems["level"].tolist() == ["problem"] * 2
     assert problems["share"].is_monotonic_increasing
@@ -121,7 +120,7 @@ def test_work_of_a_late_task_stands_behind_the_task() -> None:
 
 @pytest.mark.collection(*(f"h200/mwms_straggler_worker{number}.xplane.pb" for number in (0, 1)))
 def test_communication_stands_behind_the_late_task_and_says_why() -> None:
-    table = findings(read_h200([f"mwms_straggler_worker{number}.xplane.pb" for number in (0, 1)]))
+    table = read_h200([f"mwms_straggler_worker{number}.xplane.pb" for number in (0, 1)]).findings
     table = table.query("level == 'problem'")
     assert table["kind"].tolist() == ["late task", "communication"]
     assert table["share"].is_monotonic_increasing
@@ -130,7 +129,7 @@ def test_communication_stands_behind_the_late_task_and_says_why() -> None:
 
 def test_a_task_that_waits_after_the_others_does_not_work() -> None:
     rows = [("worker 0", "op", "a", 0, 10), ("worker 1", "op", "b", 0, 10)]
-    working = findings(_tasks(*rows, ("worker 1", "op", "c", 10, 90)))
+    working = _tasks(*rows, ("worker 1", "op", "c", 10, 90)).findings
     assert (working["id"][0], working["share"][0]) == ("straggler.end", 0.9)
     known = {"task": "/job:worker/task:1", "sole_wait_ns": 90_000_000, "activity": "host_compute"}
     assert known.items() <= working["figures"][0].items()
@@ -138,12 +137,12 @@ def test_a_task_that_waits_after_the_others_does_not_work() -> None:
     assert (work["noun"], work["own_ns"], work["other_ns"]) == ("ops", 100_000_000, 10_000_000)
     assert (work["op"], work["own_op_count"], work["other_op_count"]) == ("MatMul", 2, 1)
     assert "its ops take 100 ms instead of 10.0 ms" in working["text"][0]
-    assert "late task" not in set(findings(_tasks(*rows, ("worker 1", "op", "c", 90, 10)))["kind"])
+    assert "late task" not in set(_tasks(*rows, ("worker 1", "op", "c", 90, 10)).findings["kind"])
 
 
 @pytest.mark.collection("h200/straggler_ps_3gpuworkers_step0.pb")
 def test_how_much_a_late_task_receives_is_told() -> None:
-    figures = findings(read_h200(["straggler_ps_3gpuworkers_step0.pb"]))["figures"][0]
+    figures = read_h200(["straggler_ps_3gpuworkers_step0.pb"]).findings["figures"][0]
     received = figures["received"]
     assert (received["bytes"] >> 20, received["tensors"]) == (240, 240)
     assert (received["other_bytes"] >> 20, received["other_tensors"], received["others"]) == (16, 16, 2)
@@ -151,19 +150,19 @@ def test_how_much_a_late_task_receives_is_told() -> None:
 
 def test_of_one_task_communication_may_be_waiting_for_others() -> None:
     rows = [("worker 0", "op", "a", 0, 10), ("worker 0", "collective", "sum", 10, 90)]
-    alone = findings(_tasks(*rows))
+    alone = _tasks(*rows).findings
     assert alone["kind"].tolist() == ["communication"]
     assert alone["share"].tolist() == [0.9]
     assert alone["figures"][0]["tasks"] == 1
-    both = findings(_tasks(*rows, ("worker 1", "op", "a", 0, 8), ("worker 1", "collective", "sum", 8, 92)))
+    both = _tasks(*rows, ("worker 1", "op", "a", 0, 8), ("worker 1", "collective", "sum", 8, 92)).findings
     figures = both["figures"][0]
     assert (figures["task"], figures["tasks"]) == ("/job:worker/task:0", 2)
 
 
 def test_ops_hide_communication_without_accelerators() -> None:
     rows = [("worker 0", "collective", "sum", 0, 90), ("worker 0", "op", "a", 0, 100)]
-    assert findings(_tasks(*rows)).empty
-    assert findings(_tasks(rows[0], ("worker 0", "op", "a", 20, 80)))["share"].tolist() == [0.2]
+    assert _tasks(*rows).findings.empty
+    assert _tasks(rows[0], ("worker 0", "op", "a", 20, 80)).findings["share"].tolist() == [0.2]
 
 
 def test_accelerators_have_both_communication_figures() -> None:
@@ -175,7 +174,7 @@ def test_accelerators_have_both_communication_figures() -> None:
         {**gpu, "start_ns": 20, "duration_ns": 80, "kind": "collective", "op": "AllReduce"},
     ]
     trace = tv.Trace(events.build({name: [row[name] for row in rows] for name in rows[0]}))
-    found = findings(trace).set_index("kind").loc["communication"]
+    found = trace.findings.set_index("kind").loc["communication"]
     assert found["share"] == 0.8
     figures: Any = found["figures"]
     assert (figures["on_devices"], figures["exposed_share"]) == (True, 0.3)
@@ -184,7 +183,7 @@ def test_accelerators_have_both_communication_figures() -> None:
 
 def test_a_parameter_server_is_no_task_that_waits() -> None:
     rows = [("worker 0", "op", "a", 0, 10), ("worker 0", "transfer", "RecvTensor", 10, 60)]
-    table = findings(_tasks(*rows, ("ps 0", "transfer", "RecvTensor", 0, 20), ("ps 0", "op", "b", 70, 30)))
+    table = _tasks(*rows, ("ps 0", "transfer", "RecvTensor", 0, 20), ("ps 0", "op", "b", 70, 30)).findings
     assert table["share"].tolist() == [0.6]
     assert table["figures"][0]["task"] == "/job:worker/task:0"
 
@@ -230,7 +229,7 @@ def test_task_whose_tensors_arrive_last_is_a_straggler() -> None:
     sources = [workers[int(row["name"][-1])] if row["kind"] == "transfer" else None for row in rows]
     frame["source"] = [source and f"{source}/device:CPU:0" for source in sources]
     trace = tv.Trace(events.order(events.build(frame))[0])
-    late = findings(trace).set_index("id").loc["straggler.inputs"]
+    late = trace.findings.set_index("id").loc["straggler.inputs"]
     assert (late["level"], late["figures"]["task"], late["figures"]["last"]) == ("problem", workers[1], 8)
     assert late["share"] == pytest.approx(60 / 95)
     assert "at all 8 ops that need tensors of several tasks" in trace.overview["headline"]
@@ -241,7 +240,7 @@ def test_nothing_is_predicted_for_lateness_without_events() -> None:
         rows = [("worker 0", "op", "work", 0, 1), ("worker 0", "collective", "sum", 1, 100)]
         rows += [("worker 1", "op", "work", 0, work_ms), ("worker 1", "collective", "sum", 80, 21)]
         rows += [(f"worker {task}", "op", "next", 101, 5) for task in range(2)]
-        return dict(findings(_tasks(*rows)).set_index("id").loc["straggler.collective"])
+        return dict(_tasks(*rows).findings.set_index("id").loc["straggler.collective"])
 
     recorded, unrecorded = late(80), late(2)
     assert recorded["gain"] == pytest.approx(recorded["share"], abs=0.05)
@@ -253,7 +252,7 @@ def test_straggler_gives_no_work_far_below_its_lateness() -> None:
     for work_ms, more in ((2, False), (80, True)):
         rows = [("worker 0", "op", "work", 0, 1), ("worker 0", "collective", "sum", 1, 100)]
         rows.append(("worker 1", "op", "work", 80 - work_ms, work_ms))
-        found = findings(_tasks(*rows, ("worker 1", "collective", "sum", 80, 21))).iloc[0]
+        found = _tasks(*rows, ("worker 1", "collective", "sum", 80, 21)).findings.iloc[0]
         assert found["id"] == "straggler.collective"
         assert found["figures"]["work"]["own_ns"] == work_ms * 1_000_000
         assert ("MatMul" in found["how"], "batch sizes" in found["advice"]) == (more, more)

@@ -9,7 +9,6 @@ import tfvis_nb as tv
 from tests.reading.test_collection import EMPTY, FILES, REFUSED, expected
 from tests.real_traces import SHARED, each, name_of, real_trace
 from tfvis_nb.analysis import why_not
-from tfvis_nb.analysis.findings.findings import findings
 
 pytestmark = pytest.mark.slow
 
@@ -102,7 +101,7 @@ TRACES = [path for path in FILES if not expected(path, REFUSED) and not expected
 
 def _check(trace: tv.Trace, ids: list[str]) -> None:
     """Findings are those, and each has its evidence in the trace."""
-    table = findings(trace)
+    table = trace.findings
     assert [found for found in table["id"] if found.partition(".")[0] not in CONTEXT] == ids
     if why_not(table):
         assert not (trace.events["step"] >= 0).any()

@@ -16,7 +16,6 @@ from tests.support.examples import examples
 from tests.support.made_steps import ROW, any_trace
 from tfvis_nb import events
 from tfvis_nb.analysis import why_not
-from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.metrics import MODULES
 from tfvis_nb.display.tabs import TABS, tab
 
@@ -70,7 +69,7 @@ def test_every_analysis_answers(trace: tv.Trace) -> None:
 @given(ALL)
 @settings(max_examples=examples(20))
 def test_nothing_is_found_in_them(trace: tv.Trace) -> None:
-    table = findings(trace)
+    table = trace.findings
     assert table.empty
     assert why_not(table)
 
