@@ -1,4 +1,4 @@
-"""Write docs/metrics.md, a template with metrics and thresholds, docs/glossary.md and js/host/messages.ts.
+"""Write docs/metrics.md, a template with metrics and thresholds, docs/glossary.md, and types in js/.
 
 ``python docs/build_metrics.py`` writes the files, ``--check`` fails if one is not up to date.
 """
@@ -11,9 +11,21 @@ import inspect
 import json
 import re
 import sys
+import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from types import UnionType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.metrics import MODULES, definitions
@@ -22,16 +34,30 @@ from tfvis_nb.display import messages
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.messages import Change, messages_of
 from tfvis_nb.display.monitor.monitor_widget import MonitorWidget
-from tfvis_nb.display.store.answers import Answers
+from tfvis_nb.display.overview.card import OverviewCard, OverviewLine
+from tfvis_nb.display.pages.page import PageTabs
+from tfvis_nb.display.store.answers import Answers, OutlineHeader, PartHeader
+from tfvis_nb.display.tabs.blocks import Block, Cell, ColumnUnit
 from tfvis_nb.display.timeline.view import TimelineView
+from tfvis_nb.display.wire.bars import BarsHeader, EntriesHeader
+from tfvis_nb.display.wire.code import Totals
+from tfvis_nb.display.wire.counters import CounterFigures
+from tfvis_nb.display.wire.details import DetailsHeader
+from tfvis_nb.display.wire.header import TimelineHeader
+from tfvis_nb.display.wire.step_parts import StepPartsHeader
+from tfvis_nb.display.wire.waiting import WaitingHeader
 from tfvis_nb.fleet.analysis import MODULES as FLEET_MODULES
+from tfvis_nb.fleet.widget.cells import GridHeader
 from tfvis_nb.fleet.widget.heat_map import HeatMapWidget
 from tfvis_nb.session.commands import COMMANDS
+from tfvis_nb.session.snapshot import MonitorState
 
 _DOCS = Path(__file__).parent
 PAGE = _DOCS / "metrics.md"
 TEMPLATE = _DOCS / "templates" / "metrics.md"
-MESSAGES = _DOCS.parent / "js" / "host" / "messages.ts"
+_JS = _DOCS.parent / "js"
+MESSAGES = _JS / "host" / "messages.ts"
+SCHEMA = _JS / "model" / "wire" / "schema.ts"
 GLOSSARY = _DOCS.parent / "tfvis_nb" / "core" / "glossary.json"
 _GLOSSARY_HEAD = (
     "# Glossary\n\nThe words of this documentation. The timeline shows the same explanations as tooltips.\n\n"
@@ -43,7 +69,12 @@ def pages() -> dict[Path, str]:
     parts = json.loads(GLOSSARY.read_text(encoding="utf-8"))
     terms = sorted(item for part in parts.values() for item in part.items())
     glossary = f"{_GLOSSARY_HEAD}{_table(('term', 'meaning'), terms)}\n"
-    return {PAGE: metrics(), _DOCS / "glossary.md": glossary, MESSAGES: message_types()}
+    return {
+        PAGE: metrics(),
+        _DOCS / "glossary.md": glossary,
+        MESSAGES: message_types(),
+        SCHEMA: schema_types(),
+    }
 
 
 def metrics() -> str:
@@ -137,24 +168,96 @@ def _union(name: str, key: str, functions: Mapping[str, Callable[..., Any]]) -> 
     return f"export type {name} =\n" + "\n".join(lines) + ";\n"
 
 
+_SENT = (
+    *(MonitorState, OutlineHeader, TimelineHeader, PartHeader, BarsHeader, EntriesHeader, DetailsHeader),
+    *(WaitingHeader, StepPartsHeader, CounterFigures, Totals, Block, PageTabs, OverviewCard, GridHeader),
+)
+_ALIASES = {"Block": Block, "Cell": Cell, "ColumnUnit": ColumnUnit, "OverviewLine": OverviewLine}
+
+
+_LONGEST_LINE = 110
+
+
+def schema_types() -> str:
+    """Return the TypeScript types of the data that Python sends, with all that they contain, by module."""
+    records: dict[str, Any] = {}
+    for sent in _SENT:
+        _add_records(sent, records)
+    by_module: dict[str, list[str]] = {}
+    for record in records.values():
+        by_module.setdefault(record.__module__, []).append(_record(record))
+    modules = [f"// {name.replace('.', '/')}.py\n\n{''.join(by_module[name])}" for name in sorted(by_module)]
+    aliases = [f"export type {name} = {_spelled(alias)};\n" for name, alias in _ALIASES.items()]
+    head = (
+        "/** Data that Python sends. Written by docs/build_metrics.py; the modules explain the fields. */\n"
+    )
+    return "\n".join([head, *modules, "".join(aliases)])
+
+
+def _add_records(hint: Any, records: dict[str, Any]) -> None:
+    """Add the records that a type contains, by name."""
+    parts = get_args(hint)
+    if is_typeddict(hint):
+        parts = tuple(get_type_hints(hint, include_extras=True).values())
+        if records.setdefault(hint.__name__, hint) is not hint:
+            raise ValueError(f"two types of the name {hint.__name__}")
+    for part in parts:
+        if part not in records.values():
+            _add_records(part, records)
+
+
 def _record(record: Any) -> str:
-    hints = get_type_hints(record)
-    lines = "".join(f"  {name}: {_typescript(hint)};\n" for name, hint in hints.items())
-    return f"/** {inspect.getdoc(record)} */\nexport interface {record.__name__} {{\n{lines}}}\n"
+    items = [
+        f"{name}{'?' * (get_origin(hint) is NotRequired)}: {_typescript(hint)};"
+        for name, hint in get_type_hints(record, include_extras=True).items()
+    ]
+    if len(line := f"export interface {record.__name__} {{ {' '.join(items)} }}") <= _LONGEST_LINE:
+        return f"{line}\n"
+    # Lines break between items alone.
+    bound = " ".join(item.replace(" ", "\0") for item in items)
+    lines = textwrap.indent(textwrap.fill(bound, _LONGEST_LINE - 2, break_long_words=False), "  ").replace(
+        "\0", " "
+    )
+    return f"export interface {record.__name__} {{\n{lines}\n}}\n"
+
+
+_NAMES: dict[Any, str] = {
+    int: "number",
+    float: "number",
+    str: "string",
+    bool: "boolean",
+    type(None): "null",
+    Any: "unknown",
+}
+_NAMES |= {alias: name for name, alias in _ALIASES.items()}
 
 
 def _typescript(hint: Any) -> str:
-    known = {int: "number", float: "number", str: "string", type(None): "null", Change: "Change"}
-    if hint in known:
-        return known[hint]
+    return str(hint.__name__) if is_typeddict(hint) else _NAMES.get(hint) or _spelled(hint)
+
+
+def _spelled(hint: Any) -> str:
     origin, parts = get_origin(hint), get_args(hint)
     if origin is Annotated:
         return str(parts[1])
     if origin is Literal:
         return " | ".join(map(json.dumps, parts))
-    if origin is list:
-        return f"readonly {_typescript(parts[0])}[]"
-    return " | ".join(map(_typescript, parts))  # of a union
+    inner = [_typescript(part) for part in parts]
+    if origin is NotRequired:
+        return inner[0]
+    if origin in (list, Sequence):
+        return (
+            f"readonly ({inner[0]})[]"
+            if inner[0].startswith("readonly ") or " | " in inner[0]
+            else f"readonly {inner[0]}[]"
+        )
+    if origin is tuple:
+        return f"[{', '.join(inner)}]"
+    if origin is dict:
+        return f"Record<{inner[0]}, {inner[1]}>"
+    if origin in (Union, UnionType):
+        return " | ".join(inner)
+    raise TypeError(f"{hint} has no type in TypeScript")
 
 
 def main() -> int:

@@ -1,7 +1,7 @@
 /** The used part of BokehJS, and its loader: once per page, in the version of the charts. */
 
 import { unpacked } from "../host/embedded";
-import type { BokehItem } from "./block";
+import type { BokehItem } from "../model/wire/schema";
 
 interface Signal<Sender> {
   connect(slot: (args: unknown, sender: Sender) => void): boolean;

@@ -3,10 +3,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { formatTime } from "../model/format/units";
 import { activityColour } from "../model/paint/palette";
+import type { BokehItem, ChartBlock } from "../model/wire/schema";
 import { BlockHead, CannotSay } from "../ui/block_head";
 import { readTokens, watchTheme } from "../ui/theme";
-import type { BokehItem, ChartBlock, ChartHost } from "./block";
 import { type BokehFigure, type BokehModel, type BokehViews, loadBokeh } from "./bokeh";
+import type { ChartHost } from "./host";
 import { ChartLink, TIME } from "./link";
 import { colourChart, colourTooltips, SeriesColours } from "./theme";
 

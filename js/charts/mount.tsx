@@ -1,9 +1,10 @@
 /** Puts one chart into an element: the unchanged figure, with its title and legend. */
 
 import { render } from "preact";
+import type { BokehItem } from "../model/wire/schema";
 import { framed } from "../ui/shadow_frame";
-import type { BokehItem, ChartHost } from "./block";
 import { Figure } from "./chart";
+import type { ChartHost } from "./host";
 import styles from "./styles.css";
 
 export function mountChart(

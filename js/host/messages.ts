@@ -5,12 +5,7 @@ import type { Clause } from "../model/search/query";
 import type { By } from "../model/search/range_statistics";
 import type { NamedView } from "../model/view";
 
-/** A change to predict: the name of one of a subject, and the factor of its time or another way. */
-export interface Change {
-  subject: string;
-  name: string;
-  how: number | string;
-}
+export interface Change { subject: string; name: string; how: number | string; }
 
 export type TimelineMessage =
   /** Answer a question. */

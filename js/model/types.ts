@@ -1,20 +1,12 @@
 /** The types of a trace in the browser, for every part of the front end. */
 
+import type { OutlineHeader, SentLane, Step, TimelineHeader } from "./wire/schema";
 import type { Strings } from "./wire/string_table";
 
-export interface Lane {
+export type { Step };
+
+export interface Lane extends SentLane {
   id: number;
-  task: string;
-  device: string;
-  lane: string;
-  kind: string;
-  events: number;
-  /** Its rows, where the kernel has packed them. */
-  rows?: number;
-  /** How long anything ran in it (ns), where the kernel has said so. */
-  busy?: number;
-  /** Set for a lane that stands for the other lanes of its device while these are not shown. */
-  sums?: true;
   /** Clock of its task, if known to be uncertain. */
   clock?: Clock;
 }
@@ -31,46 +23,15 @@ export interface Clock {
 /** The number for events outside steps. */
 export const NO_STEP = -1;
 
-/** Start and end in nanoseconds from the origin. */
-export interface Step {
-  /** Its number from 0, or `NO_STEP`. */
-  step: number;
-  /** Label besides its number: the runs fetched, the name of a marker. */
-  label?: string;
-  start: number;
-  end: number;
-  /** The events shown with it: its own, and those outside steps that run during it. */
-  events: number;
-  /** How long the busiest accelerator was busy in it (ns), where that is known. */
-  device?: number;
-  /** Its kind, such as training or evaluation, from 0; left out if it is 0. */
-  kind?: number;
-}
-
-/**
- * How the kernel sends the events that are not loaded: everything; requested time ranges; or only the
- * lanes in view, because at first there is only one lane per device.
- */
-export type Rest = "chunks" | "windows" | "lanes";
-
 /** Facts about a timeline as a whole. */
-export interface Described {
-  /** Missing if all events are loaded. */
-  rest?: Rest;
-  title: string;
+export interface Described
+  extends Pick<TimelineHeader, "title" | "steps" | "notes" | "categories" | "ops">,
+    Partial<Pick<OutlineHeader, "rest" | "opens" | "predicted">> {
   /** Epoch nanoseconds of time 0. */
   originNs: bigint;
   /** Nanoseconds from the origin to the latest end. */
   span: number;
   lanes: Lane[];
-  steps: Step[];
-  notes: string[];
-  categories: string[];
-  ops: string[];
-  /** Range at which the view opens (ns), if most of the whole is empty or start-up; else null or missing. */
-  opens?: [number, number] | null | undefined;
-  /** The changes of a prediction and their effect; missing or empty for recorded times. */
-  predicted?: string | undefined;
 }
 
 /** Columns have one item an event; an event's id is its index in them, ordered by start. */
@@ -148,7 +109,7 @@ export interface Merged {
 
 /** A selection is either events by id or a range of time on some lanes. */
 export type Selection =
-  | { events: number[] }
+  | { events: readonly number[] }
   | {
       /** Nanoseconds from the payload's origin. */
       start: number;

@@ -1,9 +1,9 @@
 /** The line at the top: which session, whether it is recorded, and requests for all of it. */
 
 import { formatCount } from "../model/format/units";
+import type { MonitorState } from "../model/wire/schema";
 import { DetailsButton } from "../ui/details_button";
 import { Popover } from "../ui/popover";
-import type { MonitorState } from "./host";
 import { nextRefusal, nextRunText, recording, refusal } from "./recording";
 import { RuleForm } from "./rule_form";
 import type { MonitorStore } from "./store";

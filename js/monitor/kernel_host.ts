@@ -5,7 +5,8 @@ import { endOf } from "../host/kernel_end";
 import { type Reply, requestKernel } from "../host/kernel_messages";
 import type { Command, MonitorMessage } from "../host/messages";
 import type { Notes } from "../host/notes";
-import type { DownloadFormat, MonitorHost, MonitorState, NamedFile, Opened } from "./host";
+import type { MonitorState } from "../model/wire/schema";
+import type { DownloadFormat, MonitorHost, NamedFile, Opened } from "./host";
 
 /** How often the kernel hears that the monitor is open; without that it stops reading the file. */
 const SIGN_OF_LIFE_MS = 30_000;

@@ -3,11 +3,11 @@
 import { useLayoutEffect, useReducer } from "preact/hooks";
 import { isolated } from "../model/format/bidi";
 import { formatBytes, formatCount, formatDuration } from "../model/format/units";
+import type { MonitorState } from "../model/wire/schema";
 import { Facts } from "../ui/facts";
 import { Message } from "../ui/message";
 import { ScopedText } from "../ui/scoped_text";
 import { Header } from "./header";
-import type { MonitorState } from "./host";
 import { OpenedTrace } from "./opened_trace";
 import { capital, nothing, pendingText, recording, refusal } from "./recording";
 import { ago, fullMoment, moment } from "./relative_time";

@@ -1,7 +1,7 @@
 /** Whether a session is being recorded, in words. */
 
 import { formatCount } from "../model/format/units";
-import type { MonitorState } from "./host";
+import type { MonitorState } from "../model/wire/schema";
 
 export interface Recording {
   /** "waiting": nobody has recorded yet. "stopped": something is wrong. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { SignatureRow } from "./host";
+import type { SignatureRow } from "../model/wire/schema";
 import { RunTimes, runTimesChart } from "./run_times";
 import { signature, state, trace } from "./testing/fixtures";
 

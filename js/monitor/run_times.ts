@@ -1,6 +1,6 @@
 /** How long runs took over time: means of the untraced ones between two states of a session, and the traced runs. */
 
-import type { MonitorState, SignatureRow, TraceRow } from "./host";
+import type { MonitorState, SignatureRow, TraceRow } from "../model/wire/schema";
 import { untraced } from "./tracing_cost";
 
 /** More intervals than a small chart has room for are joined in pairs. */

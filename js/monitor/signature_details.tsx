@@ -1,9 +1,9 @@
 /** Details of one signature: requests, figures, fetches and feeds. */
 
 import { formatCount, formatDuration, formatPercent } from "../model/format/units";
+import type { MonitorState, SignatureRow, TraceRow } from "../model/wire/schema";
 import { Facts } from "../ui/facts";
 import { focusRow } from "./focus_row";
-import type { MonitorState, SignatureRow, TraceRow } from "./host";
 import { pendingText, refusal } from "./recording";
 import { ago, fullMoment } from "./relative_time";
 import { RuleForm } from "./rule_form";
@@ -135,7 +135,7 @@ function Orders({ store, state, row }: SignatureDetailsProps) {
   );
 }
 
-function Names({ title, names }: { title: string; names: string[] }) {
+function Names({ title, names }: { title: string; names: readonly string[] }) {
   if (names.length === 0) return null;
   return (
     <>

@@ -2,8 +2,8 @@
 
 import { isolated } from "../model/format/bidi";
 import { formatCount, formatDuration, formatPercent } from "../model/format/units";
+import type { MonitorState, SignatureRow } from "../model/wire/schema";
 import type { ColumnHead } from "../ui/table";
-import type { MonitorState, SignatureRow } from "./host";
 import { pendingText } from "./recording";
 import { ago, fullMoment } from "./relative_time";
 import { type RowButton, Rows } from "./rows";

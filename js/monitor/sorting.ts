@@ -1,7 +1,7 @@
 /** Sorts signatures and traces, also by values that are not in their rows. */
 
+import type { MonitorState, SignatureRow, TraceRow } from "../model/wire/schema";
 import { type Order, sortRows } from "../ui/sort";
-import type { MonitorState, SignatureRow, TraceRow } from "./host";
 import { ratio } from "./tracing_cost";
 
 export type SignatureColumn =

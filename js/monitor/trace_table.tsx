@@ -3,10 +3,11 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { isolated } from "../model/format/bidi";
 import { formatBytes, formatCount, formatDuration } from "../model/format/units";
+import type { MonitorState, TraceRow } from "../model/wire/schema";
 import { Popover } from "../ui/popover";
 import type { Order } from "../ui/sort";
 import type { ColumnHead } from "../ui/table";
-import type { DownloadFormat, MonitorState, TraceRow } from "./host";
+import type { DownloadFormat } from "./host";
 import { capital, nextRefusal, nextRunText } from "./recording";
 import { ago, fullMoment, moment } from "./relative_time";
 import { type RowButton, Rows } from "./rows";

@@ -3,7 +3,7 @@
  */
 
 import { formatCount, formatDuration, formatRatio } from "../model/format/units";
-import type { SignatureRow, TraceRow } from "./host";
+import type { SignatureRow, TraceRow } from "../model/wire/schema";
 
 export const SLOWS = "Tracing itself slows a run down.";
 export const MEAN = "Mean duration of the untraced runs, or of the traced runs if all were traced";

@@ -2,7 +2,7 @@
 
 import type { LinkMessage } from "../host/channel";
 import { formatPercent, unbroken } from "../model/format/units";
-import type { Finding, FindingsBlock, OverviewLine } from "../model/wire/overview";
+import type { Finding, FindingsBlock, OverviewLine } from "../model/wire/schema";
 import { CannotSay } from "../ui/block_head";
 import { FindingBody, OverviewLines } from "../ui/overview_card";
 

@@ -4,8 +4,8 @@ import { useState } from "preact/hooks";
 import type { LinkMessage } from "../host/channel";
 import { isolated } from "../model/format/bidi";
 import { formatCount, formatDuration, formatNumber } from "../model/format/units";
+import type { HistogramBins } from "../model/wire/schema";
 import { isShortcut } from "../ui/own_keys";
-import type { HistogramBins } from "./blocks";
 
 /** A bin of one event among thousands is still seen. */
 const LEAST_SHARE = 0.15;

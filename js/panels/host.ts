@@ -1,8 +1,10 @@
 /** The interface between the panels and whoever holds their contents: a kernel (kernel_host.ts) or an exported page. */
 
-import type { ChartHost } from "../charts/block";
+import type { ChartHost } from "../charts/host";
 import type { Change } from "../host/messages";
-import type { Outcome, Part, PartName } from "./blocks";
+import type { Outcome, Part } from "../model/wire/schema";
+
+export type PartName = Pick<Part, "tab" | "title">;
 
 export interface PanelsHost extends ChartHost {
   /** The parts of the tabs, in their order. */

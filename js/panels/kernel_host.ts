@@ -6,8 +6,8 @@ import { joinLink } from "../host/channel";
 import { endOf } from "../host/kernel_end";
 import { requestBokeh, requestKernel, send } from "../host/kernel_messages";
 import type { Change } from "../host/messages";
-import type { Outcome, Part, PartName } from "./blocks";
-import type { PanelsHost } from "./host";
+import type { Outcome, Part } from "../model/wire/schema";
+import type { PanelsHost, PartName } from "./host";
 
 /** A timeline that cannot be shown sends no message. */
 const LATEST_START_MS = 20_000;

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { ColumnUnit } from "../model/format/column_units";
+import type { ColumnUnit } from "../model/wire/schema";
 import { isWide, rowsNote, rowsOfStep } from "./table";
 
 const table = (...units: ColumnUnit[]) =>

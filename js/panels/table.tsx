@@ -10,13 +10,13 @@ import { scopesToTell, shortName } from "../model/lanes/event_text";
 import { NO_NAME, NO_OP } from "../model/lanes/labels";
 import { activityColour } from "../model/paint/palette";
 import { NO_STEP } from "../model/types";
+import type { Cell, ColumnHead, TableBlock } from "../model/wire/schema";
 import { BlockHead, CannotSay } from "../ui/block_head";
 import { CopyTable } from "../ui/copy_table";
 import { useRows } from "../ui/row_keys";
 import { type Order, presentOrder, sortRows } from "../ui/sort";
 import { Table } from "../ui/table";
 import { useUniqueId } from "../ui/unique_id";
-import type { Cell, TableBlock, TableColumn } from "./blocks";
 import { Histogram } from "./histogram";
 
 type Selected = Extract<LinkMessage, { kind: "select" }>;
@@ -86,7 +86,7 @@ function Rows({ block, shown, marked, selected, publish }: RowsProps) {
     () =>
       presentOrder(
         rows,
-        columns.map((column, at) => ({ isText: isText(column), value: (row: Cell[]) => row[at] })),
+        columns.map((column, at) => ({ isText: isText(column), value: (row: readonly Cell[]) => row[at] })),
       ),
     [rows],
   );
@@ -227,7 +227,7 @@ function Long(props: { part: number; colour: string | undefined; children: Compo
 
 interface FigureProps {
   cell: Cell;
-  column: TableColumn;
+  column: ColumnHead;
   /** The largest change of the column. */
   most: number;
   /** How many scopes of a name are shown. */
@@ -326,10 +326,10 @@ const MAX_COLUMNS = 7;
 const MAX_COLUMNS_WITH_TEXTS = 5;
 const MAX_TEXTS = 2;
 
-const isText = ({ unit }: TableColumn): boolean => unit === "text" || unit === "name";
+const isText = ({ unit }: ColumnHead): boolean => unit === "text" || unit === "name";
 
 /** Side by side with another one their last columns would be out of sight. */
-export function isWide(columns: readonly TableColumn[]): boolean {
+export function isWide(columns: readonly ColumnHead[]): boolean {
   if (columns.length > MAX_COLUMNS) return true;
   return columns.length > MAX_COLUMNS_WITH_TEXTS && columns.filter(isText).length > MAX_TEXTS;
 }
@@ -369,7 +369,7 @@ function stepText(step: number): string {
 const LEAST_SHARE = 0.04;
 
 /** The largest change of a column, in ns, in either direction; 0 if there are none. */
-function largest(rows: readonly Cell[][], column: number): number {
+function largest(rows: readonly (readonly Cell[])[], column: number): number {
   return rows.reduce((most, row) => {
     const cell = row[column];
     return typeof cell === "number" ? Math.max(most, Math.abs(cell)) : most;

@@ -6,15 +6,14 @@ import type { LinkMessage, RangeFigures } from "../host/channel";
 import { formatCount, formatDuration } from "../model/format/units";
 import { activityColour } from "../model/paint/palette";
 import { NO_STEP } from "../model/types";
-import type { OverviewLine } from "../model/wire/overview";
+import type { Block, OverviewLine, Part, Stage, StagesBlock } from "../model/wire/schema";
 import { BlockHead, CannotSay } from "../ui/block_head";
 import { Message } from "../ui/message";
 import { StepCard } from "../ui/overview_card";
 import { useRows } from "../ui/row_keys";
-import type { Block, Part, PartName, Stage, StagesBlock } from "./blocks";
 import { Findings } from "./findings";
 import { Flame } from "./flame/flame";
-import type { PanelsHost } from "./host";
+import type { PanelsHost, PartName } from "./host";
 import { TableOf } from "./table";
 import { canPredict, WhatIf } from "./what_if/what_if";
 

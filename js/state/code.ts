@@ -1,6 +1,7 @@
 /** Whether there is code, and the events of a line of it. */
 
-import type { Code, Place, Totals } from "../model/wire/code";
+import type { Code, Place } from "../model/wire/code";
+import type { Totals } from "../model/wire/schema";
 import { NOT_FOR_DATASET } from "./critical_path";
 import type { Store } from "./store";
 

@@ -3,7 +3,7 @@
 import { formatDuration, formatPercent, unbroken } from "../model/format/units";
 import { meaningOf } from "../model/glossary";
 import { activityColour, activityLabel } from "../model/paint/palette";
-import type { Finding, OverviewCard, OverviewLine, StepBar, StepPart } from "../model/wire/overview";
+import type { Finding, OverviewCard, OverviewLine, StepBar, StepPart, Zoom } from "../model/wire/schema";
 import { ScopedText } from "./scoped_text";
 
 /** Smaller parts of a step are narrower than a pixel and cannot be seen in a bar. */
@@ -92,7 +92,7 @@ function Legend({ parts }: { parts: readonly StepPart[] }) {
   );
 }
 
-function Line({ term, values, about }: { term: string; values: string[]; about: string }) {
+function Line({ term, values, about }: { term: string; values: readonly string[]; about: string }) {
   return (
     <>
       <dt title={about}>{term}</dt>
@@ -114,7 +114,7 @@ function colourOf(name: string): string {
 
 interface FindingBodyProps {
   finding: Finding;
-  onShow: (zoom: NonNullable<Finding["zoom"]>) => void;
+  onShow: (zoom: Zoom) => void;
 }
 
 /** The text, the advice and the button of a finding. */
@@ -123,11 +123,9 @@ export function FindingBody({ finding: { title, text, advice, zoom }, onShow }: 
     <>
       <p>{unbroken(text)}</p>
       {advice && <p class="advice">{unbroken(advice)}</p>}
-      {zoom && (
-        <button type="button" aria-label={`Show: ${title}`} onClick={() => onShow(zoom)}>
-          Show
-        </button>
-      )}
+      <button type="button" aria-label={`Show: ${title}`} onClick={() => onShow(zoom)}>
+        Show
+      </button>
     </>
   );
 }

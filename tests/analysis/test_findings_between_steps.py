@@ -12,7 +12,7 @@ from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.metadata import GC_PAUSES, PROFILES, PYTHON_SAMPLES, RETURNS
 from tfvis_nb.core.prediction import BETWEEN
 from tfvis_nb.core.stacks import Frame, StackBuilder
-from tfvis_nb.display.tabs.what_if import blocks
+from tfvis_nb.display.tabs import tab
 from tfvis_nb.texts import Text
 
 MS = 1_000_000
@@ -75,7 +75,7 @@ def test_first_pause_of_a_period_may_be_longest() -> None:
 def test_the_tab_of_predictions_opens_with_the_advised_change() -> None:
     trace = loop([30] * 9)
     assert findings(trace)["id"].iloc[0] == "between_steps"
-    choice = blocks(trace)[0]["choices"][0]
+    (choice, *_) = tab(trace, "What if")["blocks"][0]["choices"]
     assert (choice["subject"], choice["names"][0][0]) == (BETWEEN, BETWEEN)
 
 

@@ -158,7 +158,7 @@ def test_the_range_of_the_shown_step_holds_it() -> None:
             ("rest", wait * 10**6, (60 if step == 2 else 10) * 10**6, ["wait"]),
         )
     ]
-    shown = outcome(built(rows), {"subject": "ops", "name": "wait", "how": 0})
+    shown: Any = outcome(built(rows), {"subject": "ops", "name": "wait", "how": 0})
     assert (shown["step"], shown["predicted_ns"]) == ("Median step, 2", 60 * 10**6)
     assert shown["range"][1] == 60 * 10**6
 

@@ -15,7 +15,7 @@ from tests.wire_reader import optional, read_container, texts
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import fused_instructions, hlo_ops, why_not
 from tfvis_nb.core.nested_columns import validate_nested
-from tfvis_nb.display.tabs import kernels
+from tfvis_nb.display.tabs import tab
 from tfvis_nb.display.wire.code import without_code
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.reading.concat import concatenate
@@ -162,7 +162,7 @@ def test_no_code_is_left_without_source() -> None:
 
 
 def test_the_kernels_have_the_instructions(data: Path) -> None:
-    (block, *_) = kernels.blocks(real_trace(data / "cpu_jax.xplane.pb"))
+    (block, *_) = tab(real_trace(data / "cpu_jax.xplane.pb"), "Kernels")["blocks"]
     assert block["rows"][0][:2] == ["ynn_fusion", "custom fusion"]
-    titles = [block["title"] for block in kernels.blocks(Trace(ran([0], [1])))]
+    titles = [block["title"] for block in tab(Trace(ran([0], [1])), "Kernels")["blocks"]]
     assert block["title"] not in titles

@@ -28,7 +28,7 @@ from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.labels import lane_label
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.display.overview.card import card
-from tfvis_nb.display.tabs import gaps
+from tfvis_nb.display.tabs import tab
 from tfvis_nb.display.wire.waiting import waiting
 from tfvis_nb.texts import id_of
 
@@ -124,7 +124,7 @@ def test_one_label_has_one_value_wherever_it_stands(trace: Trace) -> None:
     """A cause of idle time in the overview and in the tab of gaps; activities have another label."""
     if why_not(trace.idle_gaps):
         return
-    block = gaps.blocks(trace)[0]
+    block = tab(trace, "Gaps")["blocks"][0]
     names = [column["name"] for column in block["columns"]]
     table = [dict(zip(names, row, strict=True)) for row in block["rows"]]
     assert not {row["cause"].lower() for row in table} & {label.lower() for label in LABELS.values()}

@@ -12,7 +12,7 @@ from tests.reading.test_programs import instruction, metadata, program
 from tests.real_traces import SHARED, real_trace
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import program_memory, why_not
-from tfvis_nb.display.tabs.memory import blocks
+from tfvis_nb.display.tabs import tab
 
 ALLOC, FREE, SHARE_WITH = 0, 1, 2
 SIZES = (100, 30, 7, 2000)
@@ -108,7 +108,7 @@ def test_a_profile_of_jax(data: Path) -> None:
         ["parameter", "b.1", "f32[500,500]", 1_000_000],
         ["output", "ynn_fusion", "f32[]", 4],
     ]
-    totals, block = blocks(real_trace(data / "cpu_jax.xplane.pb"))[-2:]
+    totals, block = tab(real_trace(data / "cpu_jax.xplane.pb"), "Memory")["blocks"][-2:]
     assert [row[1:] for row in totals["rows"]] == [[2_000_004, 2_000_000, 0, 4, 0]]
     assert [row[:3] for row in block["rows"]] == table[["hlo_op", "kind", "bytes"]].to_numpy().tolist()
 

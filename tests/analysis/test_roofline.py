@@ -14,7 +14,7 @@ from tfvis_nb.analysis import hlo_ops, roofline, why_not
 from tfvis_nb.analysis.hardware.peak_rates import PER_CYCLE, peak_rate, type_of
 from tfvis_nb.analysis.hardware.roofline import BY, By
 from tfvis_nb.core.metadata import table_of
-from tfvis_nb.display.tabs import kernels
+from tfvis_nb.display.tabs import tab
 
 TPU = "/device:TPU:0"
 
@@ -170,7 +170,7 @@ def test_ops_on_threads_have_the_time_of_their_kernels() -> None:
 
 def test_the_table_of_instructions_has_the_known_facts(data: Path) -> None:
     def columns(trace: Trace) -> dict[str, list[object]]:
-        (block, *_) = kernels.blocks(trace)
+        (block, *_) = tab(trace, "Kernels")["blocks"]
         names = [column["name"] for column in block["columns"]]
         return dict(zip(names, map(list, zip(*block["rows"], strict=True)), strict=True))
 

@@ -86,7 +86,7 @@ def test_unrecorded_values_are_missing_and_not_0(data: Path, name: str) -> None:
 
 
 def test_a_tab_names_the_columns_without_a_value() -> None:
-    columns = [TableColumn(name, name.title(), unit, "It.") for name, unit in (("op", "text"), ("a", "ns"))]
+    columns = [TableColumn("op", "Op", "text", "It."), TableColumn("a", "A", "ns", "It.")]
     rows = pd.DataFrame({"op": ["", "Mul"], "a": pd.array([pd.NA, pd.NA], "Int64")})
     shown = blocks.table("T", rows, columns)
     assert [column["label"] for column in shown["columns"]] == ["Op"]

@@ -10,7 +10,8 @@ from tests.support.made_steps import built
 from tests.support.texts import raises_id
 from tfvis_nb import Trace
 from tfvis_nb.core.metadata import GC_PAUSES, PYTHON_SAMPLES, THREAD_SAMPLES, table_of
-from tfvis_nb.display.tabs.what_if import blocks, outcome
+from tfvis_nb.display.tabs import tab
+from tfvis_nb.display.tabs.what_if import outcome
 
 MS = 1_000_000
 STEPS = 10
@@ -208,12 +209,12 @@ def test_steps_recorded_one_by_one_have_no_rounds() -> None:
 
 def test_the_tab_predicts_rounds_of_sampled_lines_and_pauses() -> None:
     trace = _loop([32] * STEPS)
-    choices = {choice["subject"]: choice for choice in blocks(trace)[0]["choices"]}
+    choices = {choice["subject"]: choice for choice in tab(trace, "What if")["blocks"][0]["choices"]}
     assert choices["lines"]["names"][0][0] == "/home/me/train.py:7"
     assert choices["between_steps"]["how"] == []
     for subject in ("lines", "between_steps"):
         ((name, _), *_) = choices[subject]["names"]
-        shown = outcome(trace, {"subject": subject, "name": name, "how": 0})
+        shown: Any = outcome(trace, {"subject": subject, "name": name, "how": 0})
         loop = shown["loop"]
         assert (loop["recorded_ns"], loop["predicted_ns"]) == (42 * MS, pytest.approx(10 * MS))
         assert loop["range"] == pytest.approx([8.4 * MS, 10 * MS])

@@ -12,7 +12,7 @@ from tests.support.made_steps import built, op
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import what_if
-from tfvis_nb.display.tabs.what_if import blocks
+from tfvis_nb.display.tabs import tab
 
 
 @pytest.mark.parametrize("change", [{"host_compute": 0}, {"launch": "hidden"}, {"launch": 0}])
@@ -96,5 +96,5 @@ def test_steps_of_synchronisation_alone_cannot_be_predicted() -> None:
     trace = Trace(table)
     with raises_id(ValueError, "steps_without_work"):
         what_if(trace)
-    (control,) = blocks(trace)
+    (control,) = tab(trace, "What if")["blocks"]
     assert control["cannot_say"]

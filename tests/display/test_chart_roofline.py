@@ -12,7 +12,7 @@ from tests.support.drawn_charts import drawn_sources
 from tests.support.texts import raises_id
 from tfvis_nb.display.charts.log_ticks import FLOP_RATES, decade_marks
 from tfvis_nb.display.charts.style import ROWS
-from tfvis_nb.display.tabs import kernels
+from tfvis_nb.display.tabs import kernels, tab
 
 
 def _glyphs(made: Any, kind: type) -> list[dict[str, Any]]:
@@ -82,7 +82,7 @@ def test_the_ops_tab_has_the_chart_if_rates_are_known() -> None:
 
 def test_the_tab_of_ops_shows_which_kernels_use_tensor_cores() -> None:
     def shown(name: str) -> tuple[set[str], list[str]]:
-        blocks = kernels.blocks(real_trace(DATA / name))
+        blocks = tab(real_trace(DATA / name), "Kernels")["blocks"]
         (block,) = (one for one in blocks if one["title"] == "By kernel")
         names = [column["name"] for column in block["columns"]]
         return {row[names.index("tensor_cores")] for row in block["rows"]}, block["absent"]

@@ -22,6 +22,7 @@ from tfvis_nb.display.dashboard import computed_tabs, tabs_widget
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.page import PageTooLargeError
 from tfvis_nb.display.tabs import COMPARISON, parts
+from tfvis_nb.display.tabs.blocks import Part
 from tfvis_nb.display.timeline import delivery
 from tfvis_nb.texts import Text
 
@@ -136,7 +137,7 @@ def test_the_first_tab_comes_before_the_details(trace: tv.Trace, monkeypatch: py
     compute = tabs.tab
     order = []
 
-    def slowly(trace_: tv.Trace, name: str, against: tv.Trace | None) -> dict[str, Any]:
+    def slowly(trace_: tv.Trace, name: str, against: tv.Trace | None) -> Part:
         time.sleep(0.2)
         order.append(name)
         return compute(trace_, name, against)
@@ -180,7 +181,7 @@ def test_a_tab_that_fails_says_so_and_the_others_are_there(
 ) -> None:
     compute = tabs.tab
 
-    def breaking(trace_: tv.Trace, name: str, against: tv.Trace | None) -> dict[str, Any]:
+    def breaking(trace_: tv.Trace, name: str, against: tv.Trace | None) -> Part:
         if name == "Breakdown":
             raise ZeroDivisionError("no ops today")
         return compute(trace_, name, against)

@@ -133,7 +133,7 @@ def test_an_answer_has_the_range_of_steps(input_bound: tv.Trace) -> None:
     found = what_if.outcome(input_bound, {"subject": "activities", "name": "input", "how": 0})
     typical = input_bound.what_if(activities={"input": 0}).typical
     assert len(input_bound.steps) >= 5
-    assert found["range"] == [typical.low_ns, typical.high_ns]
+    assert found["range"] == (typical.low_ns, typical.high_ns)
     assert typical.low_ns <= typical.predicted_ns <= typical.high_ns
 
 
@@ -144,7 +144,7 @@ def test_rows_agree_with_the_slider(input_bound: tv.Trace) -> None:
     slid = what_if.outcome(input_bound, {"subject": "activities", "name": "input", "how": 0})
     assert len(times) > 1
     assert saved == round(times["saved_ns"].mean())
-    assert slid["all_steps"] == ["All steps", share]
+    assert slid["all_steps"] == ("All steps", share)
     assert "waits for input" in along
 
 

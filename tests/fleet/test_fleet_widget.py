@@ -161,7 +161,7 @@ def test_drift_is_within_runs_that_last_several_days() -> None:
     blocks = tables.drift_blocks(Cells(pd.concat([small, large], ignore_index=True)))
     names = [column["name"] for column in blocks[0]["columns"]]
     assert names[:2] == ["period", "run"]
-    typical = {
+    typical: dict[str, list[Any]] = {
         run: [row[names.index("typical")] for row in blocks[0]["rows"] if row[1] == run]
         for run in ("small", "large")
     }

@@ -246,7 +246,7 @@ def _asked(trace: tv.Trace, chance: random.Random) -> None:
         return
     layout = layout_of(trace)
     asking = answers_of(layout)
-    asking.outline_bytes(trace.title, "")
+    asking.outline_bytes(trace.title, "windows")
     span = int(layout.end.max())
     start = chance.randrange(span + 1)
     end = chance.randrange(start, span + 1)

@@ -106,7 +106,7 @@ def test_waits_for_the_generator_are_no_work_of_the_pipeline(slept: tv.Trace) ->
 
 
 def test_code_of_a_page_has_files_of_sampled_lines(slept: tv.Trace) -> None:
-    header, _, _ = code(slept, np.zeros(0, np.int64), totals=True)
+    header: Any = code(slept, np.zeros(0, np.int64), totals=True)[0]
     files = {Path(file["name"]).name: (number, file["text"]) for number, file in enumerate(header["files"])}
     for name, text, line in (("loading.py", LOADING, 5), ("between.py", BETWEEN, 4)):
         number, shown = files[name]

@@ -9,6 +9,7 @@ import sqlite3
 import threading
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -84,7 +85,7 @@ def test_the_page_connects_to_the_host_that_the_browser_calls(server: MonitorSer
 
 def test_the_state(server: MonitorServer, path: Path) -> None:
     with tv.open_session(path) as session:
-        expected = session_state(session)
+        expected: Any = session_state(session)
     sent = state(server)
     assert abs(sent.pop("now_ms") - expected.pop("now_ms")) < 60_000
     assert sent == json.loads(json.dumps(expected))

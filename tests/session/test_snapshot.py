@@ -18,7 +18,7 @@ from tfvis_nb.session import snapshot as states
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.entries import Signature
 from tfvis_nb.session.file.writer import Writer
-from tfvis_nb.session.snapshot import SessionWatch, session_state
+from tfvis_nb.session.snapshot import MonitorState, SessionWatch, session_state
 from tfvis_nb.texts import Text
 
 START_MS = 1_700_000_000_000.0
@@ -38,7 +38,7 @@ def test_a_running_job(path: Path, session: tv.SavedSession) -> None:
     session.trace_slow(factor=2.5, signature=never)
     session.trace_next("train")
     session.trace_next()
-    state = session_state(session)
+    state: Any = session_state(session)
     assert json.loads(json.dumps(state, allow_nan=False)) == state
     first, second = state.pop("signatures")
     newest, older = state.pop("traces")
@@ -101,7 +101,7 @@ def test_a_running_job(path: Path, session: tv.SavedSession) -> None:
     assert {name: older[name] for name in unknown} == unknown
     assert (process["process"], process["pid"], process["end_ms"]) == (1, os.getpid(), None)
     writer.close({train: Counts(5)})
-    assert session_state(session)["processes"][0]["end_ms"] >= process["start_ms"]
+    assert (session_state(session)["processes"][0]["end_ms"] or 0) >= process["start_ms"]
 
 
 def test_a_process_that_records_twice_is_one(path: Path, session: tv.SavedSession) -> None:
@@ -117,14 +117,14 @@ def test_a_process_that_records_twice_is_one(path: Path, session: tv.SavedSessio
     again.close({train: Counts(2)})
     (ended,) = session_state(session)["processes"]
     assert ended["start_ms"] == process["start_ms"]
-    assert ended["end_ms"] >= session.processes["start"].astype("int64").iloc[1] / 1e6
+    assert (ended["end_ms"] or 0) >= session.processes["start"].astype("int64").iloc[1] / 1e6
 
 
 def test_only_changed_tables_are_read_again(path: Path, session: tv.SavedSession) -> None:
     watch = SessionWatch(session)
     writer = Writer(path, keep=None)
 
-    def news() -> dict[str, Any]:
+    def news() -> MonitorState:
         found = watch.changed()
         assert found is not None
         assert watch.changed() is None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import inf, isinf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from tfvis_nb.texts import Text
 
@@ -39,7 +39,15 @@ def uncertainty(bounds: Bounds) -> float:
     return max((max(-float(low), float(high)) for low, high in bounds.values()), default=0.0)
 
 
-def to_json(bounds: Bounds) -> list[dict[str, Any]]:
+class ClockBounds(TypedDict):
+    """The offset of a task's clock from that of the first task, in ns; None where it has no bound."""
+
+    task: str
+    low: float | None
+    high: float | None
+
+
+def to_json(bounds: Bounds) -> list[ClockBounds]:
     """Write bounds as JSON values."""
     return [
         {"task": task, "low": None if isinf(low) else low, "high": None if isinf(high) else high}

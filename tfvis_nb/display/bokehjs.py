@@ -5,11 +5,21 @@ import gzip
 import importlib.metadata
 import importlib.util
 from pathlib import Path
+from typing import Any, TypedDict
 
 from tfvis_nb.display.messages import Replies
 from tfvis_nb.texts import Text
 
 _CODE = "server/static/js/bokeh.min.js"
+
+
+class BokehItem(TypedDict):
+    """A figure for BokehJS."""
+
+    target_id: None
+    root_id: str
+    doc: Any
+    version: str
 
 
 def version() -> str:

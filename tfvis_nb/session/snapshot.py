@@ -8,7 +8,7 @@ import time
 import zlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 import numpy as np
 
@@ -40,14 +40,96 @@ LONGEST_OPTIONS = 2000
 _NS_OF_MS = 1e6
 
 
-def session_state(session: SavedSession) -> dict[str, Any]:
-    """Return the current counts, traces and requests of a session, as JSON values.
+class ProcessRow(TypedDict):
+    """A process that records into a session, or recorded."""
 
-    Times are in epoch milliseconds (``_ms``), durations in nanoseconds (``_ns``). If there are many, only the
-    signatures with the most time and the newest traces are included; ``signatures_total``, ``runs_total``,
-    ``total_ns`` and ``traces_total`` count all. ``waiting`` explains why there is nothing to read yet;
-    ``problem`` is an error in the file, or the reason why its recording ended.
-    """
+    process: int
+    host: str
+    pid: int
+    start_ms: float
+    end_ms: float | None  # None while it runs
+
+
+class _Signature(TypedDict):
+    """The columns of a signature that never change."""
+
+    signature: int
+    kind: str  # "session", or Keras's "train", "test" or "predict"
+    label: str
+    fetches: list[str]
+    targets: list[str]
+    feeds: list[str]
+    options: str
+    more: int  # Names left out of the three lists
+
+
+class SignatureRow(_Signature):
+    """A signature with the counts of its runs."""
+
+    runs: int
+    failed: int
+    traced: int
+    traced_ns: int
+    # Of the untraced runs, or of the traced ones if all were; the mean is None before the first run.
+    mean_ns: float | None
+    longest_ns: int
+    total_ns: int
+    # How many times the untraced runs before them the listed traces took, and its 95 % interval, each None
+    # if unknown; None without such traces.
+    tracing_ratio: list[float | None] | None
+    first_ms: float | None
+    last_ms: float | None
+    processes: int
+    traces: int
+    requested: int
+    rule: str  # Overrides the rule for all; "" without one
+
+
+class TraceRow(TypedDict):
+    """A stored trace."""
+
+    trace: int
+    signature: int
+    label: str
+    process: int
+    run: int  # Which run of the signature in its process, from 1
+    start_ms: float
+    duration_ns: int
+    tracing_ns: int | None  # To start and collect the trace, on top of the run; None if unknown
+    untraced_ns: int | None  # Median of the earlier untraced runs of its signature; None without any
+    untraced_runs: int
+    batch: int | None  # Of its epoch, from 0; None for a session run
+    format: str
+    bytes: int
+
+
+class _Totals(TypedDict):
+    signatures: list[SignatureRow]
+    # Of all signatures; those with the most time are listed.
+    signatures_total: int
+    runs_total: int
+    total_ns: int
+
+
+class MonitorState(_Totals):
+    """Contents of a session's file at one time: epoch milliseconds (_ms), durations in nanoseconds (_ns)."""
+
+    path: str
+    name: str
+    now_ms: float
+    rule: str  # For all signatures: "", "all", "every 1000" or "slower 3"
+    requested: int
+    problem: str  # An error in the file, or the reason why its recording ended
+    waiting: str  # Why there is nothing to read yet
+    processes: list[ProcessRow]
+    traces: list[TraceRow]  # The newest
+    traces_total: int
+    keep: int | None  # Traces made by rules that the last job keeps of each signature; None for all
+    controllable: bool  # Whether the file can be written
+
+
+def session_state(session: SavedSession) -> MonitorState:
+    """Return the current counts, traces and requests of a session, as JSON values."""
     state = SessionWatch(session).changed()
     assert state is not None, "at first everything is new"
     return state
@@ -65,12 +147,12 @@ class SessionWatch:
         self._times_opened = 0
         self._mark: object = None
         self._was_there = False
-        self._signatures: dict[int, dict[str, Any]] = {}
-        self._traces: list[dict[str, Any]] = []
+        self._signatures: dict[int, _Signature] = {}
+        self._traces: list[TraceRow] = []
         self._newest: tuple[int, int] = (0, 0)
         self._ratios: dict[int, list[float | None]] = {}
 
-    def changed(self) -> dict[str, Any] | None:
+    def changed(self) -> MonitorState | None:
         """Return the `session_state`, or None if nothing has changed since the last call."""
         try:
             with self._session.connected() as connection:
@@ -102,7 +184,7 @@ class SessionWatch:
         ended = tuple(self._session.ended.items())
         return self._times_opened, version, connection.total_changes, counts, ended, self._stopped()
 
-    def _read(self, connection: sqlite3.Connection, mark: object) -> dict[str, Any]:
+    def _read(self, connection: sqlite3.Connection, mark: object) -> MonitorState:
         self._read_signatures(connection)
         self._read_traces(connection)
         stored = stored_rows.rules_by_signature(connection)
@@ -111,14 +193,8 @@ class SessionWatch:
         }
         requested = stored_rows.numbers_by_signature(connection, "requests")
         kept = stored_rows.numbers_by_signature(connection, "traces")
-        counted = self._counted(connection)
-        for each in counted["signatures"]:
-            number = each["signature"]
-            each["traces"] = int(kept.get(number, 0))
-            each["requested"] = int(requested.get(number, 0))
-            each["rule"] = rules.get(number, "")
-            each["tracing_ratio"] = self._ratios.get(number)
-        state = {
+        counted = self._counted(connection, rules, requested, kept)
+        state: MonitorState = {
             **_empty(self._session.path),
             "rule": rules.get(EVERY, ""),
             "requested": int(requested.get(EVERY, 0)),
@@ -138,18 +214,18 @@ class SessionWatch:
         for number, kind, label, fetches, targets, feeds, options in signature_rows(
             connection, max(self._signatures, default=0)
         ):
-            signature = {
+            names = [each.split("\n") if each else [] for each in (fetches, targets, feeds)]
+            listed = [[_cut(one) for one in each[:MOST_NAMES]] for each in names]
+            self._signatures[number] = {
                 "signature": number,
                 "kind": _cut(kind),
                 "label": _cut(label),
+                "fetches": listed[0],
+                "targets": listed[1],
+                "feeds": listed[2],
                 "options": _cut(options, LONGEST_OPTIONS),
-                "more": 0,
+                "more": sum(max(len(each) - MOST_NAMES, 0) for each in names),
             }
-            for name, names in (("fetches", fetches), ("targets", targets), ("feeds", feeds)):
-                each = names.split("\n") if names else []
-                signature[name] = [_cut(one) for one in each[:MOST_NAMES]]
-                signature["more"] += max(len(each) - MOST_NAMES, 0)
-            self._signatures[number] = signature
 
     def _read_traces(self, connection: sqlite3.Connection) -> None:
         """Read the newest traces if they changed, which their numbers show because these are never reused."""
@@ -175,9 +251,13 @@ class SessionWatch:
                 "duration_ns": int(duration_ns),
                 "format": _cut(form),
                 "bytes": int(size),
-                **dict(zip(OF_TRACED_RUN, cost, strict=True)),
+                "tracing_ns": tracing_ns,
+                "untraced_ns": untraced_ns,
+                "untraced_runs": untraced_runs,
+                "batch": batch,
             }
             for number, signature, writer, run, start_ns, duration_ns, form, size, *cost in rows
+            for tracing_ns, untraced_ns, untraced_runs, batch in [cost]
         ]
         self._newest = newest
         times: dict[int, list[tuple[int, int]]] = {}
@@ -186,7 +266,13 @@ class SessionWatch:
                 times.setdefault(each["signature"], []).append((each["untraced_ns"], each["duration_ns"]))
         self._ratios = {number: _ratio(*zip(*pairs, strict=True)) for number, pairs in times.items()}
 
-    def _counted(self, connection: sqlite3.Connection) -> dict[str, Any]:
+    def _counted(
+        self,
+        connection: sqlite3.Connection,
+        rules: Mapping[int, str],
+        requested: Mapping[int, int],
+        kept: Mapping[int, int],
+    ) -> _Totals:
         """Return the signatures with their counts, ordered by number, and the totals."""
         counted = counts_by_writer(connection, self._session.path)
         processes = processes_by_signature(connection, counted)
@@ -197,7 +283,7 @@ class SessionWatch:
             for number in self._signatures
         }
         most = heapq.nlargest(MOST_SIGNATURES, totals, key=lambda number: totals[number].total_ns)
-        listed = [
+        listed: list[SignatureRow] = [
             {
                 **self._signatures[number],
                 "runs": total.runs,
@@ -210,6 +296,10 @@ class SessionWatch:
                 "first_ms": total.first_ns / _NS_OF_MS if total.first_ns else None,
                 "last_ms": total.last_ns / _NS_OF_MS if total.last_ns else None,
                 "processes": processes.get(number, 0),
+                "traces": int(kept.get(number, 0)),
+                "requested": int(requested.get(number, 0)),
+                "rule": rules.get(number, ""),
+                "tracing_ratio": self._ratios.get(number),
             }
             for number, total in ((number, totals[number]) for number in sorted(most))
         ]
@@ -229,7 +319,7 @@ class SessionWatch:
         """Why the recording has stopped on its own, if this process records."""
         return str(getattr(self._session, "problem", ""))
 
-    def _nothing(self, *, waiting: str = "", problem: str = "") -> dict[str, Any] | None:
+    def _nothing(self, *, waiting: str = "", problem: str = "") -> MonitorState | None:
         mark = waiting, problem
         if mark == self._mark:
             return None
@@ -257,7 +347,7 @@ def _ratio(untraced: Sequence[int], traced: Sequence[int]) -> list[float | None]
     return [each if math.isfinite(each) else None for each in ratio]
 
 
-def _empty(path: Path) -> dict[str, Any]:
+def _empty(path: Path) -> MonitorState:
     return {
         "path": str(path),
         "name": path.name,
@@ -278,20 +368,24 @@ def _empty(path: Path) -> dict[str, Any]:
     }
 
 
-def _processes(connection: sqlite3.Connection, ended: Mapping[int, int]) -> list[dict[str, Any]]:
+def _processes(connection: sqlite3.Connection, ended: Mapping[int, int]) -> list[ProcessRow]:
     newest = f"WHERE ended_ns IS NULL OR id > (SELECT max(id) FROM writers) - {MOST_PROCESSES}"  # noqa: S608
     process = process_numbers(connection)
-    processes: dict[int, dict[str, Any]] = {}
+    processes: dict[int, ProcessRow] = {}
     for writer, host, pid, started_ns, ended_ns in writer_rows(connection, newest):
         number = process.get(writer, writer)  # it may have begun since
         end_ns = ended.get(writer) if ended_ns is None else ended_ns
         end_ms = None if end_ns is None else int(end_ns) / _NS_OF_MS
         if number not in processes:
-            start_ms = int(started_ns) / _NS_OF_MS
-            processes[number] = {"process": number, "host": _cut(host), "pid": int(pid), "start_ms": start_ms}
-        elif end_ms is not None and processes[number]["end_ms"] is None:
-            end_ms = None
-        processes[number]["end_ms"] = end_ms
+            processes[number] = {
+                "process": number,
+                "host": _cut(host),
+                "pid": int(pid),
+                "start_ms": int(started_ns) / _NS_OF_MS,
+                "end_ms": end_ms,
+            }
+        elif processes[number]["end_ms"] is not None:
+            processes[number]["end_ms"] = end_ms
     return list(processes.values())
 
 

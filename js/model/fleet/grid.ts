@@ -1,29 +1,19 @@
-/** The grid of a fleet: its tasks, steps and figures, as fleet/widget/cells.py writes them. */
+/** The grid of a fleet: its tasks, steps and figures. */
 
-import { type ColumnUnit, formatCell } from "../format/column_units";
+import { formatCell } from "../format/column_units";
 import { formatRatio, unbroken } from "../format/units";
 import { oneOf, openContainer } from "../wire/container";
+import type { ColumnHead, GridHeader } from "../wire/schema";
 
 /** A figure of a step, such as its duration. */
-export interface Metric {
-  name: string;
-  label: string;
-  unit: ColumnUnit;
-  definition: string;
-}
+export type Metric = ColumnHead;
 
-export interface Grid {
-  title: string;
-  /** Names of the tasks, one row each. */
-  tasks: string[];
-  /** Names of the runs. */
-  runs: string[];
+export interface Grid extends GridHeader {
   /** The run of each step, and its number in it; one column each. */
   run: Uint32Array;
   step: Uint32Array;
   /** Steps with the same number are compared with one another, as fleet_outliers does; those with 0 are not. */
   group: Uint32Array;
-  metrics: Metric[];
 }
 
 /** The values of one figure: that of task t and step s is at t * steps + s; NaN without one. */
@@ -31,7 +21,7 @@ export type Values = Float64Array;
 
 export async function gridIn(bytes: Uint8Array): Promise<Grid> {
   const container = await openContainer(bytes);
-  const header = container.header as unknown as Omit<Grid, "run" | "step" | "group">;
+  const header = container.header as unknown as GridHeader;
   const run = oneOf(container, "run", null, [Uint32Array]);
   const step = oneOf(container, "step", run.length, [Uint32Array]);
   const group = oneOf(container, "group", run.length, [Uint32Array]);

@@ -1,5 +1,7 @@
 /** Figures of a table's column, written in its unit. */
+
 import { NO_STEP } from "../types";
+import type { ColumnUnit } from "../wire/schema";
 import {
   formatBandwidth,
   formatBytes,
@@ -10,22 +12,6 @@ import {
   formatRatio,
   formatTime,
 } from "./units";
-
-export type ColumnUnit =
-  | "ns"
-  | "change"
-  | "time"
-  | "bytes"
-  | "bytes/s"
-  | "operations"
-  | "operations/s"
-  | "count"
-  | "number"
-  | "step"
-  | "share"
-  | "ratio"
-  | "text"
-  | "name";
 
 const UNKNOWN = "–";
 /** A time is written to the microsecond: enough to find it by. */

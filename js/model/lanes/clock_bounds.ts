@@ -4,20 +4,14 @@ import { isolated } from "../format/bidi";
 import { timeUnit } from "../format/units";
 import type { Clock, Lane } from "../types";
 import { type Viewport, xAt } from "../viewport";
+import type { ClockBounds } from "../wire/schema";
 import { taskLabel } from "./labels";
 
 /** A band of fewer px would only make the cursor look thick. */
 const MIN_BAND_PX = 2;
 
-/** An interval as the wire has it: null is unbounded, and the first task is the one that others are compared with. */
-export interface WireClock {
-  task: string;
-  low: number | null;
-  high: number | null;
-}
-
 /** Give lanes the clock error of their task, if known and not exact. */
-export function withClocks(lanes: Lane[], bounds: readonly WireClock[]): Lane[] {
+export function withClocks(lanes: Lane[], bounds: readonly ClockBounds[]): Lane[] {
   const clocks = new Map<string, Clock>();
   for (const { task, low, high } of bounds.slice(1)) {
     const clock = { task, low: low ?? -Infinity, high: high ?? Infinity, against: bounds[0].task };

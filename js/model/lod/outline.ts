@@ -5,6 +5,7 @@ import { type Entries, entriesIn } from "../wire/bars";
 import type { WireColumn } from "../wire/columns";
 import { type Container, Strings } from "../wire/container";
 import { describedIn } from "../wire/header";
+import type { OutlineHeader } from "../wire/schema";
 
 export interface Outline {
   /** Entries are merged from events in buckets of this many nanoseconds. */
@@ -28,7 +29,7 @@ export interface OutlinePart {
 export function outlineIn(container: Container): Outline | null {
   const described = describedIn(container);
   if (!described.rest) return null;
-  const { bucket, total } = container.header as unknown as Outline;
+  const { bucket, total } = container.header as unknown as OutlineHeader;
   return { bucket, total, entries: entriesIn(container), described };
 }
 

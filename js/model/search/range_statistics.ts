@@ -5,7 +5,7 @@ import { laneLabel } from "../lanes/labels";
 import { overlaps } from "../lanes/shown_with";
 import { firstAbove } from "../lod/bisect";
 import { type Drawn, NO_STEP } from "../types";
-import type { CounterFigures } from "../wire/counters";
+import type { CounterFigures } from "../wire/schema";
 import { stepsOfLanes } from "./busy_time";
 
 /** A range of time on some lanes (ids) and one step (its number, not its index); null means all. */

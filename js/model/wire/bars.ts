@@ -1,8 +1,9 @@
-/** Reads bars as display/wire/bars.py writes them: all events of a trace, the outline of a large one, or a part of it. */
+/** Reads bars: all events of a trace, the outline of a large one, or a part of it. */
 import type { Drawn } from "../types";
 import { type Container, oneOf, openContainer, type Strings, type WireColumn, wide } from "./container";
 import { describedIn } from "./header";
-import { byEvent, type SlotTimes, wireRows, wireTimes } from "./row_order";
+import { byEvent, wireRows, wireTimes } from "./row_order";
+import type { BarsHeader, EntriesHeader, SlotTimes } from "./schema";
 import { readNames } from "./scoped_names";
 
 /** Bars that stand for single events or several. Times in nanoseconds from the origin. */
@@ -39,13 +40,6 @@ export interface Entries {
 type Indexes = Uint16Array | Uint32Array;
 type Times = Uint32Array | Float64Array;
 
-interface Header {
-  count: number;
-  /** Set in a part of a trace: whether each bar is one event. */
-  exact?: boolean;
-  slots: SlotTimes & { lane: number[]; row: number[]; entries: number[] };
-}
-
 /** Unpack and check all events of a trace; rejects with a readable Error. */
 export async function readDrawn(gzip: Uint8Array): Promise<Drawn> {
   return drawnIn(await openContainer(gzip));
@@ -54,10 +48,10 @@ export async function readDrawn(gzip: Uint8Array): Promise<Drawn> {
 /** The trace in an open container. */
 export function drawnIn(container: Container): Drawn {
   const described = describedIn(container);
-  const { count } = container.header as unknown as Header;
+  const { count, slots } = container.header as unknown as BarsHeader;
   const slot = oneOf(container, "slot", count, [Uint16Array]);
   checkBelow("lane", slot, described.lanes.length);
-  const { length: _, extent: duration, ...columns } = columnsIn(container, slot);
+  const { length: _, extent: duration, ...columns } = columnsIn(container, slot, slots);
   const drawn: Drawn = { ...described, count, lane: slot, duration, ...columns, merged: null };
   checkBelow("name", drawn.name, drawn.names.length);
   checkBelow("op", drawn.op, drawn.ops.length);
@@ -75,9 +69,9 @@ export async function readEntries<Header>(gzip: Uint8Array): Promise<{ header: H
 
 /** The part of a trace in an open container. */
 export function entriesIn(container: Container): Entries {
-  const { count: length, exact, slots } = container.header as unknown as Header;
+  const { count: length, exact, slots } = container.header as unknown as EntriesHeader;
   const slot = repeated(slots.entries, length);
-  const { extent, ...columns } = columnsIn(container, slot);
+  const { extent, ...columns } = columnsIn(container, slot, slots);
   const { start } = columns;
   const numbers = (name: string) =>
     Float64Array.from(oneOf(container, name, length, [Uint32Array, Float64Array]));
@@ -97,8 +91,7 @@ export function entriesIn(container: Container): Entries {
 }
 
 /** The columns that all bars have, in the order of `slot`, the slot of each. */
-function columnsIn(container: Container, slot: Uint16Array | Uint32Array) {
-  const { slots } = container.header as unknown as Header;
+function columnsIn(container: Container, slot: Uint16Array | Uint32Array, slots: SlotTimes) {
   const { length } = slot;
   const rows = wireRows(slot, slots.first.length);
   const times = (name: string) => oneOf(container, name, length, [Uint32Array, Float64Array]);

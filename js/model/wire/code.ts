@@ -1,19 +1,7 @@
-/** The code behind the events: files, the time of each line, stacks; as display/wire/code.py sends it. */
+/** The code behind the events: files, the time of each line, stacks. */
 import { type Container, oneOf, type Strings, stringsIn } from "./container";
 import { optional } from "./row_order";
-
-export interface SourceFile {
-  /** Unique among the files. */
-  name: string;
-  /** Whether it is the user's own, not a package's. */
-  own: boolean;
-  /** All of it; null where only lines on stacks are known. */
-  text: string | null;
-  /** "edited" after its code was loaded, or "older" than a cell that defines the same functions; else null. */
-  mark: string | null;
-  /** The mark in a sentence with the file's name. */
-  note: string | null;
-}
+import type { CodeHeader, DetailsHeader, SourceFile, Totals, Unattributed } from "./schema";
 
 /** One call on a stack. */
 export interface Frame {
@@ -30,34 +18,11 @@ export interface Place {
   line: number;
 }
 
-/** What some events took, in ns and bytes. */
-export interface Totals {
-  device: number;
-  host: number;
-  copied: number;
-  events: number;
-  /** The part of host that is known from samples of Python. */
-  sampled: number;
-}
-
 /** Totals of one line's events in one phase. */
 export interface LineTotals extends Totals {
   file: number;
   line: number;
   phase: string;
-}
-
-/** Totals of the events without a line for this reason, as named in analysis/source/source_lines.py. */
-export interface Unattributed extends Totals {
-  reason: string;
-}
-
-/** The header as display/wire/code.py writes it. */
-interface CodeHeader {
-  files: SourceFile[];
-  phases: string[];
-  lines?: number[][];
-  unattributed?: Unattributed[];
 }
 
 /** Deeper stacks are cut. */
@@ -66,8 +31,8 @@ const NUMBERS = [Uint16Array, Uint32Array];
 
 /** The code in a container of details, or of its own; null where no stacks were recorded. */
 export function readCode(container: Container, strings: Strings = stringsIn(container)): Code | null {
-  const header = container.header.code as CodeHeader | null | undefined;
-  return header ? new Code(container, strings, header) : null;
+  const { code } = container.header as Partial<DetailsHeader>;
+  return code ? new Code(container, strings, code) : null;
 }
 
 export class Code {

@@ -1,26 +1,16 @@
 /** Values over time of a device or a process: counters, and how full buffers are. */
 import { firstAbove } from "../lod/bisect";
 import { type Container, oneOf } from "./container";
+import type { CounterFigures, CounterHeader, DetailsHeader } from "./schema";
 import type { StepLine } from "./step_line";
 
 /** Values over time, thinned without changing the drawn line. */
 interface CounterLine extends StepLine {
-  reduced?: true;
+  reduced?: boolean;
 }
 
 /** A series of a counter. Times are nanoseconds from the origin. */
-export interface CounterTrack extends CounterLine {
-  task: string;
-  /** Whose values they are; it may have no lanes. */
-  device: string;
-  counter: string;
-  series: string;
-  /** Such as "bytes" or "%"; "" if not known. */
-  unit: string;
-  /** The extremes of all its values, and when it first has the highest. */
-  least: number;
-  most: number;
-  at: number;
+export interface CounterTrack extends CounterLine, Omit<CounterHeader, "first" | "reduced"> {
   /** Set of the values of a track of the user's own: its place among them. */
   own?: number;
   /** How many series come after the last track. */
@@ -29,18 +19,9 @@ export interface CounterTrack extends CounterLine {
   part?: CounterLine & { start: number; end: number };
 }
 
-/** Figures of a range of time. */
-export interface CounterFigures {
-  least: number;
-  /** Weighted by time. */
-  mean: number;
-  most: number;
-}
-
-/** The tracks that display/wire/counters.py wrote; none without counters. */
+/** The tracks in a container; none without counters. */
 export function readCounters(container: Container): CounterTrack[] {
-  const tracks = (container.header.counters ?? []) as (CounterTrack & { first: number })[];
-  const unsent = Number(container.header.counters_unsent ?? 0);
+  const { counters: tracks = [], counters_unsent: unsent = 0 } = container.header as Partial<DetailsHeader>;
   return tracks.map((track, number) => {
     const column = (name: string) =>
       oneOf(container, `counter_${number}_${name}`, null, [Uint32Array, Float64Array]);

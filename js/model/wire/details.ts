@@ -7,9 +7,9 @@ import { type CounterTrack, readCounters } from "./counters";
 import { type Dataflow, type Degree, type Edge, type Ends, readDataflow, readOperands } from "./dataflow";
 import { readTracks, type Track } from "./memory";
 import { type NodeFacts, nodeFacts } from "./node_facts";
-import type { Overview, StepBar } from "./overview";
 import { type Memory, type Output, type OwnMemory, Records, type Referenced } from "./records";
 import { byEvent, wireRows } from "./row_order";
+import type { DetailsHeader, Overview, StepBar } from "./schema";
 import { stepBarsOf } from "./step_parts";
 import { Waiting } from "./waiting";
 
@@ -245,21 +245,4 @@ export class Details {
     const device = this.#container.column(name)?.[this.#rows[event]];
     return device === undefined || device === NO_DEVICE ? null : (this.#header.devices[device] ?? null);
   }
-}
-
-/** The header as display/wire/details.py writes it. */
-interface DetailsHeader {
-  count: number;
-  devices: string[];
-  /** The tasks of the ranks, if there are any. */
-  tasks?: string[];
-  allocators: string[];
-  dtypes: Record<string, string>;
-  /** Placeholder in labels for the event's own name; "" without one. */
-  own_name: string;
-  /** Columns that `ids` gives: their names, and the distinct ids as texts because they may exceed 2^53. */
-  ids?: Record<string, { label: string; texts: string[] }>;
-  overview?: Overview;
-  /** Paths of layers; one is "", of events outside of layers. */
-  layers?: string[];
 }

@@ -1,18 +1,12 @@
-/** Reads the facts about a timeline as a whole, as display/wire/header.py writes them. */
+/** Reads the facts about a timeline as a whole. */
 
-import { type WireClock, withClocks } from "../lanes/clock_bounds";
-import type { Described, Lane } from "../types";
+import { withClocks } from "../lanes/clock_bounds";
+import type { Described } from "../types";
 import type { Container } from "./container";
-
-type Header = Omit<Described, "originNs" | "span" | "lanes"> & {
-  origin_ns: string;
-  span_ns: number;
-  lanes: Omit<Lane, "id">[];
-  clocks: WireClock[];
-};
+import type { TimelineHeader } from "./schema";
 
 export function describedIn(container: Container): Described {
-  const { origin_ns, span_ns, lanes, clocks, ...described } = container.header as unknown as Header;
+  const { origin_ns, span_ns, lanes, clocks, ...described } = container.header as unknown as TimelineHeader;
   return {
     ...described,
     originNs: BigInt(origin_ns),

@@ -2,33 +2,22 @@
 import { firstAbove } from "../lod/bisect";
 import { type Container, oneOf, type Strings } from "./container";
 import { signed } from "./row_order";
+import type { DetailsHeader, MemoryHeader } from "./schema";
 import type { StepLine } from "./step_line";
 
 type Numbers = Uint32Array | Float64Array;
 
 /** The memory of one allocator. Times are nanoseconds from the origin. */
-export interface Track extends StepLine {
-  task: string;
-  /** Whose memory it is; "" when that has no lanes. */
-  device: string;
-  allocator: string;
-  /** The most bytes allocated, and when first. */
-  peak: number;
-  at: number;
+export interface Track extends StepLine, Omit<MemoryHeader, "first" | "buffers"> {
   /** Buffer by buffer, in the order of `starts`. */
   starts: Float64Array;
-  /** In `unit`s, of this many nanoseconds. */
+  /** In `unit`s. */
   lengths: Numbers;
-  unit: number;
   sizes: Numbers;
   /** The part of each size that its op did not request; 0 where that is not known. */
   excess: Numbers;
   /** One more than the id of the event that allocated it; 0 where that is not here. */
   events: Numbers;
-  /** Set where nothing was recorded of allocations, and lifetimes are estimated from what read outputs. */
-  estimated?: true;
-  /** How many smaller buffers are not here. */
-  unsent: number;
   /** The content of a buffer, by its index. */
   name(at: number): string;
   role(at: number): Role;
@@ -59,9 +48,9 @@ export function memoryKey({ task, allocator }: Pick<Track, "task" | "allocator">
   return `${task}\t${allocator}`;
 }
 
-/** The tracks that display/wire/memory.py wrote; none where nothing is known of memory. */
+/** The tracks in a container; none where nothing is known of memory. */
 export function readTracks(container: Container, strings: Strings): Track[] {
-  const tracks = (container.header.tracks ?? []) as (Track & { first: number })[];
+  const { tracks = [] } = container.header as Partial<DetailsHeader>;
   return tracks.map((track, number) => {
     const column = (name: string) =>
       oneOf(container, `track_${number}_${name}`, null, [Uint32Array, Float64Array]);

@@ -1,6 +1,7 @@
 /** The records nested in an event: its outputs, what allocators did for it, its MemoryStats. */
 import { type Container, oneOf, type Strings } from "./container";
 import { optional, signed } from "./row_order";
+import type { DetailsHeader } from "./schema";
 
 /** The buffer of a tensor, where its allocator numbers them. */
 export interface Buffer {
@@ -43,12 +44,6 @@ export interface OwnMemory {
   devicePersistentIds: string;
 }
 
-/** Names that the records refer to, in the header as display/wire/records.py writes it. */
-interface Names {
-  allocators: string[];
-  dtypes: Record<string, string>;
-}
-
 const SHARED = 2;
 const WHOLE = [Uint8Array, Uint16Array, Uint32Array];
 
@@ -58,7 +53,8 @@ export class Records {
 
   constructor(
     readonly container: Container,
-    readonly names: Names,
+    /** Names that the records refer to. */
+    readonly names: Pick<DetailsHeader, "allocators" | "dtypes">,
     readonly strings: Strings,
   ) {}
 

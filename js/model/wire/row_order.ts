@@ -1,5 +1,6 @@
 /** The order of the columns that Python sends: by lane, and within a lane by event, as neighbours there are alike. */
 import type { WireColumn } from "./columns";
+import type { SlotTimes } from "./schema";
 
 /** The row of each event in the columns; `lane` has the lane of each event. */
 export function wireRows(lane: Uint16Array | Uint32Array, lanes: number): Uint32Array {
@@ -31,14 +32,6 @@ export function optional(column: Uint32Array | Float64Array, at: number): number
   if (column instanceof Float64Array) return Number.isNaN(value) ? null : value;
   if (value === 0) return null;
   return value % 2 === 1 ? (value - 1) / 2 : -value / 2;
-}
-
-/** Origin and unit of the times of each slot, in nanoseconds. */
-export interface SlotTimes {
-  /** Start of the slot's first bar, from the origin. */
-  first: readonly number[];
-  /** Common divisor of all distances to it and all lengths of the slot. */
-  unit: readonly number[];
 }
 
 /**

@@ -1,15 +1,11 @@
 /** Parts of each step, by task. */
-import { type Container, oneOf } from "./container";
-import type { StepBar } from "./overview";
 
-interface Header {
-  parts?: string[];
-  parts_tasks?: string[];
-}
+import { type Container, oneOf } from "./container";
+import type { StepBar, StepPartsHeader } from "./schema";
 
 /** A bar for each task of a step, by the step's number; none if unknown. */
 export function stepBarsOf(container: Container, step: number): StepBar[] {
-  const { parts, parts_tasks: tasks = [] } = container.header as Header;
+  const { parts, parts_tasks: tasks = [] } = container.header as StepPartsHeader;
   if (!parts) return [];
   const steps = oneOf(container, "parts_step", null, [Float64Array]);
   const task = oneOf(container, "parts_task", steps.length, [Uint16Array]);

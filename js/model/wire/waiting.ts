@@ -3,6 +3,7 @@ import { firstAtLeast } from "../lod/bisect";
 import type { Drawn, Lane } from "../types";
 import { type Container, oneOf } from "./container";
 import { signed } from "./row_order";
+import type { WaitingHeader } from "./schema";
 
 /** Stretches of time (ns from the origin), one after the other. */
 export interface Pieces {
@@ -13,7 +14,7 @@ export interface Pieces {
   /** Index in `kinds`. */
   kind: Uint8Array;
   /** Each with its definition. */
-  kinds: [name: string, definition: string][];
+  kinds: readonly [name: string, definition: string][];
 }
 
 /** How long pieces of one kind took, and which they are, the longest first. */
@@ -21,13 +22,6 @@ export interface Sum {
   kind: number;
   total: number;
   pieces: number[];
-}
-
-interface Header {
-  path?: Pieces["kinds"];
-  path_runs?: number;
-  idle?: Pieces["kinds"];
-  idle_places?: [task: string, device: string][];
 }
 
 /** Lanes on which a device's own doing is, by their kind. */
@@ -41,12 +35,12 @@ export class Waiting {
   readonly runs: number;
   /** Idle time, device by device. */
   readonly idle: Pieces | null;
-  readonly #devices: [task: string, device: string][];
+  readonly #devices: readonly [task: string, device: string][];
   readonly #deviceOf: Uint16Array;
 
   /** `rows` has the row of each event in the columns. */
   constructor(container: Container, rows: Uint32Array) {
-    const header = container.header as Header;
+    const header = container.header as WaitingHeader;
     const event = new Int32Array(rows.length);
     for (let id = 0; id < rows.length; id++) event[rows[id]] = id;
     this.path = pieces(container, "path", event, header.path);

@@ -1,6 +1,6 @@
 /** Rows and states to test with. */
 
-import type { MonitorState, ProcessRow, SignatureRow, TraceRow } from "../host";
+import type { MonitorState, ProcessRow, SignatureRow, TraceRow } from "../../model/wire/schema";
 
 export function signature(values: Partial<SignatureRow>): SignatureRow {
   return {

@@ -3,19 +3,10 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { LinkMessage, RangeFigures } from "../../host/channel";
 import { formatNumber, formatPercent } from "../../model/format/units";
+import type { FlameBlock } from "../../model/wire/schema";
 import { BlockHead, CannotSay } from "../../ui/block_head";
 import { Boxes } from "./boxes";
-import {
-  bottomUp,
-  eventsIn,
-  type FlameBlock,
-  type Frame,
-  hasEvents,
-  hasSteps,
-  search,
-  topDown,
-  within,
-} from "./tree";
+import { bottomUp, eventsIn, type Frame, hasEvents, hasSteps, search, topDown, within } from "./tree";
 
 const FRAMES = { scope: "Name scopes", layer: "Layers", stack: "Lines of code", thread: "Lanes" } as const;
 const SIDES = { device: "Device time", host: "Host time" } as const;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
+import type { FlameGraph } from "../../model/wire/schema";
 import { layOut, neighbour } from "./boxes";
-import { bottomUp, eventsIn, type FlameGraph, type Frame, hasEvents, search, topDown, within } from "./tree";
+import { bottomUp, eventsIn, type Frame, hasEvents, search, topDown, within } from "./tree";
 
 const GRAPH: FlameGraph = {
   by: "thread",

@@ -1,36 +1,6 @@
 /** Flame graphs as trees: from the root down to where time was spent, or from there up to the callers. */
 
-/** What display/tabs/flame_graph.py writes. Frames are in an order in which each comes after its parent. */
-export interface FlameGraph {
-  by: "scope" | "layer" | "stack" | "thread";
-  side: "device" | "host";
-  /** Why there is nothing to show; then all that follows is missing. */
-  cannot_say: string;
-  labels: string[];
-  /** -1 for the first frame, which holds all. */
-  parents: number[];
-  /** Names of the palette; empty for a frame without events of its own. */
-  colours: string[];
-  /** Times of frames by step; a single part without a step if unknown by step. */
-  parts: Part[];
-}
-
-interface Part {
-  step: number | null;
-  frames: number[];
-  self_ns: number[];
-  events: number[][];
-  /** The self time of each event; missing where not all are listed. */
-  own_ns?: number[][];
-}
-
-export interface FlameBlock {
-  kind: "flame";
-  title: string;
-  definition: string;
-  cannot_say: string;
-  graphs: FlameGraph[];
-}
+import type { FlameGraph } from "../../model/wire/schema";
 
 /** A frame; the first of a tree holds all. Children are ordered, the largest first. */
 export interface Frame {

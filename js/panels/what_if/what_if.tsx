@@ -6,8 +6,8 @@ import { isolated } from "../../model/format/bidi";
 import { formatDuration, formatPercent, unbroken } from "../../model/format/units";
 import { meaningOf } from "../../model/glossary";
 import { activityColour, activityLabel } from "../../model/paint/palette";
+import type { Outcome, PredictedTime, TimedPart, WhatIfBlock } from "../../model/wire/schema";
 import { BlockHead } from "../../ui/block_head";
-import type { Outcome, PredictedTime, TimedPart, WhatIfBlock } from "../blocks";
 import type { PanelsHost } from "../host";
 import { Latest } from "./latest";
 

@@ -2,7 +2,8 @@
 
 import { isolated } from "../../model/format/bidi";
 import { formatBytes, formatDuration, formatNumber, formatPercent } from "../../model/format/units";
-import type { Place, Totals } from "../../model/wire/code";
+import type { Place } from "../../model/wire/code";
+import type { Totals } from "../../model/wire/schema";
 
 /** A file's name without its folders. */
 export function shortName(file: string): string {

@@ -3,7 +3,7 @@
 import type { ComponentChildren } from "preact";
 import type { Actions } from "../../input/actions";
 import { formatPercent, unbroken } from "../../model/format/units";
-import type { Finding, FindingsBlock } from "../../model/wire/overview";
+import type { Finding, FindingsBlock } from "../../model/wire/schema";
 import type { Store } from "../../state/store";
 import { FindingBody, HowMeasured } from "../../ui/overview_card";
 import { hasTabs } from "../sizes";
@@ -86,7 +86,6 @@ function Gravity({ finding: { level, share, of } }: { finding: Finding }) {
 }
 
 export function showFinding(store: Store, actions: Actions, { zoom }: Finding): void {
-  if (!zoom) return;
   const { start, end, events, of } = zoom;
   if (store.step !== null || store.aligned) store.setStep(null);
   store.setPanel({ panelOpen: true });

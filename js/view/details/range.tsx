@@ -31,7 +31,7 @@ export function SeveralDetails({
 }: {
   store: Store;
   actions: Actions;
-  events: number[];
+  events: readonly number[];
 }) {
   const { drawn, selectedOf } = store;
   const of = selectedOf > events.length ? ` of ${formatCount(selectedOf)}` : "";

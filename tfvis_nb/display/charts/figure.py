@@ -10,6 +10,7 @@ from bokeh.models.annotations import Title
 from bokeh.plotting import figure
 
 from tfvis_nb.core.labels import printable
+from tfvis_nb.display.bokehjs import BokehItem
 
 
 class _Shown(figure):
@@ -47,7 +48,7 @@ def new_figure(**options: Any) -> figure:
     return _Shown(**options)
 
 
-def chart_item(made: figure) -> dict[str, Any]:
+def chart_item(made: figure) -> BokehItem:
     """Return the JSON of a new figure like `bokeh.embed.json_item`, in a fifth of the time."""
     document = Document(title="")
     header = document.to_json(deferred=False)

@@ -23,6 +23,7 @@ from tfvis_nb.display.pages.static_html import QUICK, static_html
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.side import Compared, compared, distinct_names, highest_memory
 from tfvis_nb.display.tabs import comparison as comparison_tabs
+from tfvis_nb.display.tabs.blocks import Part
 from tfvis_nb.display.timeline.linked import LinkedTimeline
 from tfvis_nb.display.timeline.timeline_widget import as_trace
 from tfvis_nb.session.session import SavedSession
@@ -47,7 +48,7 @@ class _Differences(PanelsWidget):
     def _parts_there(self) -> list[tuple[str, str]]:
         return comparison_tabs.parts(*self._sides)
 
-    def _compute(self, title: str) -> dict[str, Any]:
+    def _compute(self, title: str) -> Part:
         return comparison_tabs.tab(*self._sides, title)
 
 

@@ -14,6 +14,7 @@ from tfvis_nb.display.comm_thread import may_send_from_threads
 from tfvis_nb.display.composed import PartOfWidget
 from tfvis_nb.display.messages import Replies, answer_messages, message
 from tfvis_nb.display.refusals import refusal_of
+from tfvis_nb.display.tabs.blocks import Part
 
 HEIGHT = 440
 
@@ -55,7 +56,7 @@ class ComputedTabs(PartOfWidget):
         self._starting = threading.Lock()
         self._computing = threading.Lock()
         self._worker: threading.Thread | None = None
-        self._made: dict[str, dict[str, Any]] = {}
+        self._made: dict[str, Part] = {}
         self._tried: set[str] = set()
         # The titles of the parts that were in front, the last one first.
         self._asked: list[str] = []
@@ -112,7 +113,7 @@ class ComputedTabs(PartOfWidget):
                 self._parts = self._parts_there()
         return [title for _, title in self._parts]
 
-    def tabs(self) -> list[dict[str, Any]]:
+    def tabs(self) -> list[Part]:
         """Compute missing parts of tabs, and return all."""
         return [self.tab(title) for title in self.titles()]
 
@@ -121,7 +122,7 @@ class ComputedTabs(PartOfWidget):
         """Whether all tabs are computed."""
         return self._parts is not None and len(self._made) == len(self._parts)
 
-    def tab(self, title: str) -> dict[str, Any]:
+    def tab(self, title: str) -> Part:
         """Return one part of a tab, computed if it is missing."""
         # One at a time, because two threads would compute the same tables twice.
         with self._computing:
@@ -145,7 +146,7 @@ class ComputedTabs(PartOfWidget):
         return PATIENCE_S
 
     @abstractmethod
-    def _compute(self, title: str) -> dict[str, Any]:
+    def _compute(self, title: str) -> Part:
         """Return the content of a part of a tab."""
 
     @abstractmethod

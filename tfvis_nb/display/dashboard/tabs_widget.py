@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable
-from typing import Any
 
 import traitlets
 
@@ -10,6 +9,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.dashboard.computed_tabs import HEIGHT, PATIENCE_S, ComputedTabs
 from tfvis_nb.display.messages import Change, Replies, message
 from tfvis_nb.display.tabs import COMPARISON, TABS, parts, tab
+from tfvis_nb.display.tabs.blocks import Part
 from tfvis_nb.display.tabs.what_if import changed, outcome
 
 EVENTS_PER_S = 100_000
@@ -39,7 +39,7 @@ class PanelsWidget(ComputedTabs):
     def _parts_there(self) -> list[tuple[str, str]]:
         return parts(self._trace, self._against)
 
-    def _compute(self, title: str) -> dict[str, Any]:
+    def _compute(self, title: str) -> Part:
         return tab(self._trace, title, self._against)
 
     def _patience_s(self) -> float:

@@ -18,7 +18,7 @@ from tfvis_nb.analysis.events.row_packing import pack_rows
 from tfvis_nb.analysis.steps.layers import event_layers
 from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.wire.header import changes, op_table, origin_ns, step_table
+from tfvis_nb.display.wire.header import Step, changes, op_table, origin_ns, step_table
 from tfvis_nb.display.wire.string_table import number_texts
 
 
@@ -77,7 +77,7 @@ class Layout:
         return categories(self.trace)
 
     @cached_property
-    def steps(self) -> list[dict[str, object]]:
+    def steps(self) -> list[Step]:
         """The steps, as shown by the front end."""
         return self._steps[0]
 
@@ -87,7 +87,7 @@ class Layout:
         return self._steps[1]
 
     @cached_property
-    def _steps(self) -> tuple[list[dict[str, object]], np.ndarray]:
+    def _steps(self) -> tuple[list[Step], np.ndarray]:
         return step_table(self.trace, self.trace.events)
 
     @cached_property

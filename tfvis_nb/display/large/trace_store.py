@@ -31,7 +31,7 @@ from tfvis_nb.display.store.totals import Spans, lane_labels, wraps_and_calls
 from tfvis_nb.display.wire.bars import Bars, PartOfTrace
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
-from tfvis_nb.display.wire.header import trace_header
+from tfvis_nb.display.wire.header import TimelineHeader, sent_lanes, trace_header
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
@@ -170,17 +170,14 @@ class TraceStore:
             busy=entries.busy,
         )
 
-    def header(self, title: str) -> dict[str, Any]:
+    def header(self, title: str) -> TimelineHeader:
         """Describe the timeline."""
         layout = self._layout
-        lanes = layout.lanes.table[["task", "device", "lane", "kind", "events"]].assign(rows=layout.lane_rows)
+        lanes = sent_lanes(layout.lanes.table)
+        for lane, rows in zip(lanes, layout.lane_rows.tolist(), strict=True):
+            lane["rows"] = rows
         return trace_header(
-            layout.trace,
-            title=title,
-            span=self.span,
-            lanes=lanes.to_dict("records"),
-            steps=self.steps,
-            ops=self.ops,
+            layout.trace, title=title, span=self.span, lanes=lanes, steps=self.steps, ops=self.ops
         )
 
     def batches(self) -> list[TraceBatch]:

@@ -8,7 +8,6 @@ import math
 import threading
 import time
 import weakref
-from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -34,7 +33,7 @@ from tfvis_nb.display.refusals import Refusal
 from tfvis_nb.display.stored_output import StoredWidget
 from tfvis_nb.session.commands import execute_command
 from tfvis_nb.session.session import SavedSession
-from tfvis_nb.session.snapshot import SessionWatch
+from tfvis_nb.session.snapshot import MonitorState, SessionWatch, SignatureRow
 from tfvis_nb.texts import Text
 
 LOOK_S = 1.0
@@ -270,7 +269,7 @@ _MOST_ROWS = 20
 _MOST_LETTERS = 60
 
 
-def monitor_line(state: Mapping[str, Any]) -> str:
+def monitor_line(state: MonitorState) -> str:
     """Describe the content of a session in one line."""
     name = printable(" ".join(state["name"].split()), 80)
     if state["waiting"] and not state["problem"]:
@@ -287,7 +286,7 @@ def monitor_line(state: Mapping[str, Any]) -> str:
     return f"{name}: {', '.join(counts)}"
 
 
-def monitor_html(state: Mapping[str, Any]) -> str:
+def monitor_html(state: MonitorState) -> str:
     """Tabulate the counts of a session's state as plain HTML that sites keep when they sanitize notebooks."""
     parts = [f"<p><b>{html.escape(monitor_line(state))}</b></p>"]
     if state["problem"] and state["signatures"]:
@@ -302,7 +301,7 @@ def monitor_html(state: Mapping[str, Any]) -> str:
     return "\n".join(parts)
 
 
-def _row(signature: Mapping[str, Any]) -> tuple[str, ...]:
+def _row(signature: SignatureRow) -> tuple[str, ...]:
     mean = signature["mean_ns"]
     requested = [signature["rule"], f"{signature['requested']} requested" if signature["requested"] else ""]
     return (

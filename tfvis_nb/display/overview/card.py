@@ -1,6 +1,6 @@
 """The card of a trace: a sentence, the figures of its overview, and the parts of its step time."""
 
-from typing import Any
+from typing import Any, TypedDict
 
 from tfvis_nb.analysis.overview.lines import STEP_TIME, overview_lines, parts_term
 from tfvis_nb.core.format import unbroken
@@ -9,17 +9,40 @@ from tfvis_nb.core.trace import Trace
 
 _LONGEST = 400
 
+OverviewLine = tuple[str, list[str], str]
+"""A term, its values, and its definition."""
 
-def card(trace: Trace) -> dict[str, Any]:
-    """Return the overview card: ``headline``, ``step_time``, ``lines``, ``certainty`` and ``bars``.
 
-    The bars show step time, one for each task, with the ``name`` of each activity, its time in ns and its
-    ``share``; the rest is text. A line is a term, its values and its meaning; ``step_time``
-    is None without steps.
-    """
+class StepPart(TypedDict):
+    """A part of a step: the name of an activity, its time, and its share of the step."""
+
+    name: str
+    ns: float
+    share: float
+
+
+class StepBar(TypedDict):
+    """The parts of a step in one task."""
+
+    label: str
+    parts: list[StepPart]
+
+
+class OverviewCard(TypedDict):
+    """The overview of a trace."""
+
+    headline: str
+    step_time: OverviewLine | None  # None without steps
+    lines: list[OverviewLine]
+    bars: list[StepBar]  # The step time of each task
+    certainty: list[str]  # How far the figures can be trusted, and which data was not recorded
+
+
+def card(trace: Trace) -> OverviewCard:
+    """Return the overview card."""
     facts = trace.overview
-    lines = [
-        [term, [unbroken(printable(value, _LONGEST)) for value in values], about]
+    lines: list[OverviewLine] = [
+        (term, [unbroken(printable(value, _LONGEST)) for value in values], about)
         for term, values, about in overview_lines(facts)
         # For a single bar, the shares of its parts are next to it.
         if term != parts_term(facts)
@@ -33,7 +56,7 @@ def card(trace: Trace) -> dict[str, Any]:
     }
 
 
-def _bars(step_time: dict[str, Any] | None, term: str) -> list[dict[str, Any]]:
+def _bars(step_time: dict[str, Any] | None, term: str) -> list[StepBar]:
     """Return a bar for each task, with the parts of its steps in the order of the breakdown."""
     if step_time is None or not step_time["step_ns"]:
         return []

@@ -1,7 +1,7 @@
 """The block of findings: why the steps were slow."""
 
 import math
-from typing import Any
+from typing import Literal, NotRequired, TypedDict
 
 from tfvis_nb.analysis.findings.measurements import measurements
 from tfvis_nb.analysis.findings.table import NOTHING
@@ -16,14 +16,48 @@ _WITHOUT_DEVICE = ("no_devices", "no_kernels", "no_gpu_events", "no_gpu_kernels"
 _WORDS = ("level", "title", "text", "advice", "how")
 
 
-def findings_block(trace: Trace) -> dict[str, Any]:
+class Zoom(TypedDict):
+    """A place in the timeline: times in ns from the first event, events by id, lanes by number."""
+
+    start: int
+    end: int
+    events: NotRequired[list[int]]
+    of: NotRequired[int]  # How many events there are; those listed are the longest or the first
+    lanes: NotRequired[list[int]]
+    sides: NotRequired[list[list[int]]]  # Of two timelines, the events of the upper and the lower one
+
+
+class Finding(TypedDict):
+    """A finding."""
+
+    level: Literal["problem", "minor", "observation"]
+    title: str
+    text: str
+    advice: str
+    how: str  # The other figures, and how they were measured
+    share: float | None  # Of step time; None for findings outside steps
+    of: str  # "step time", or "the recording" if nothing divides it into steps
+    zoom: Zoom
+
+
+class FindingsBlock(TypedDict):
+    """All findings of a trace."""
+
+    kind: Literal["findings"]
+    items: list[Finding]
+    cannot_say: str  # Why nothing is available, as the rest of "Not available:"; else empty
+    nothing: str  # Shown if there are no items
+    measured: list[str]  # Everything that findings look for, reported or not
+
+
+def findings_block(trace: Trace) -> FindingsBlock:
     """Return one block with all findings; times count from the trace's first event."""
     table = trace.findings
     reason = why_not(table)
     origin = int(trace.events["start_ns"].min()) if len(trace.events) else 0
-    columns = [[unbroken(printable(str(text), _LONGEST)) for text in table[name]] for name in _WORDS]
+    words = [[unbroken(printable(str(text), _LONGEST)) for text in table[name]] for name in _WORDS]
     rows = zip(
-        *columns,
+        *words,
         table["share"],
         table["start_ns"],
         table["end_ns"],
@@ -32,16 +66,23 @@ def findings_block(trace: Trace) -> dict[str, Any]:
         table["figures"],
         strict=True,
     )
-    items = [
-        dict(zip(_WORDS, texts, strict=True))
-        | {
-            "share": None if math.isnan(share) else float(share),
-            "of": whole(figures),
-            "zoom": {"start": int(start) - origin, "end": int(end) - origin}
-            | ({"events": [int(event) for event in events], "of": int(count)} if events else {}),
-        }
-        for *texts, share, start, end, events, count, figures in rows
-    ]
+    items: list[Finding] = []
+    for level, title, text, advice, how, share, start, end, events, count, figures in rows:
+        zoom: Zoom = {"start": int(start) - origin, "end": int(end) - origin}
+        if events:
+            zoom |= {"events": [int(event) for event in events], "of": int(count)}
+        items.append(
+            {
+                "level": level,
+                "title": title,
+                "text": text,
+                "advice": advice,
+                "how": how,
+                "share": None if math.isnan(share) else float(share),
+                "of": whole(figures),
+                "zoom": zoom,
+            }
+        )
     return {
         "kind": "findings",
         "items": items,

@@ -1,8 +1,6 @@
 """The exported comparison: two timelines and their differences, as one HTML file that opens offline."""
 
-import gzip
 import html
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,9 +8,10 @@ from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.pages.dashboard import PANES
-from tfvis_nb.display.pages.page import packed_parts
+from tfvis_nb.display.pages.page import packed_parts, packed_tabs
 from tfvis_nb.display.pages.static_html import static_html
 from tfvis_nb.display.pages.template import framed
+from tfvis_nb.display.tabs.blocks import Part
 from tfvis_nb.display.tabs.comparison import PARTS
 from tfvis_nb.display.wire.code import without_code
 
@@ -20,7 +19,7 @@ from tfvis_nb.display.wire.code import without_code
 def comparison_page(
     traces: Sequence[Trace],
     sides: Sequence[dict[str, Any]],
-    tabs: Sequence[dict[str, Any]],
+    tabs: Sequence[Part],
     *,
     title: str,
     common: dict[str, Any],
@@ -38,8 +37,7 @@ def comparison_page(
         traces = [without_code(trace) for trace in traces]
         sides = [side | {"details": None} for side in sides]
         tabs = [each for each in tabs if PARTS[each["title"]] != "line"]
-    content = json.dumps({"bokeh": "", "tabs": list(tabs)}, allow_nan=False)
-    parts = {"tabs": gzip.compress(content.encode(), mtime=0)}
+    parts = {"tabs": packed_tabs(tabs)}
     for number, (trace, side) in enumerate(zip(traces, sides, strict=True)):
         size = sum(map(len, parts.values())) * 4 // 3
         made = packed_parts(

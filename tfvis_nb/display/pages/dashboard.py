@@ -1,7 +1,5 @@
 """The exported dashboard: timeline, charts and tables as one HTML file that opens offline."""
 
-import gzip
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,12 +9,13 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import bokehjs
 from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.options import validate_options
-from tfvis_nb.display.pages.page import packed_parts
+from tfvis_nb.display.pages.page import packed_parts, packed_tabs
 from tfvis_nb.display.pages.static_html import overview_html, static_html
 from tfvis_nb.display.pages.template import framed
 from tfvis_nb.display.shaping.annotations import drawn_annotations
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.tabs import COMPARISON, parts, tab
+from tfvis_nb.display.tabs.blocks import Part
 from tfvis_nb.display.wire.code import without_code
 
 PANES = """\
@@ -55,7 +54,7 @@ def html_dashboard(trace: Trace, title: str | None = None, *, max_bytes: int | N
 
 def dashboard_page(
     trace: Trace,
-    tabs: Sequence[dict[str, Any]],
+    tabs: Sequence[Part],
     *,
     title: str,
     options: dict[str, Any],
@@ -73,8 +72,7 @@ def dashboard_page(
         trace, details = without_code(trace), None
         # Many tabs contain lines of code; the comparison does not.
         tabs = [each if each["title"] == COMPARISON else tab(trace, each["title"]) for each in tabs]
-    content = json.dumps({"bokeh": bokehjs.version(), "tabs": list(tabs)}, allow_nan=False)
-    beside = {"tabs": gzip.compress(content.encode(), mtime=0), "bokeh": bokehjs.compressed_code()}
+    beside = {"tabs": packed_tabs(tabs, bokehjs.version()), "bokeh": bokehjs.compressed_code()}
     size = sum(map(len, beside.values())) * 4 // 3
     parts = packed_parts(trace, title, drawn=drawn, details=details, beside=size, max_bytes=max_bytes)
     return framed(

@@ -1,8 +1,10 @@
 """The exported page: a timeline as one HTML file that opens offline, from disk or in a sandboxed frame."""
 
+import gzip
+import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 
@@ -27,6 +29,7 @@ from tfvis_nb.display.shaping.selection import drawn_selection, selection_of
 from tfvis_nb.display.shaping.trace_views import TraceViews
 from tfvis_nb.display.shaping.tracks import checked_tracks, drawn_tracks
 from tfvis_nb.display.shaping.views import OPTIONS, DrawnView
+from tfvis_nb.display.tabs.blocks import Part
 from tfvis_nb.display.wire.code import without_code
 from tfvis_nb.display.wire.details import details as write_details
 from tfvis_nb.display.wire.drawn import drawn as write_drawn
@@ -207,6 +210,19 @@ def page_text(
         options=values,
         code=bundle("page.js"),
     )
+
+
+class PageTabs(TypedDict):
+    """The tabs of a page, and the version of BokehJS that their charts need; empty without charts."""
+
+    bokeh: str
+    tabs: list[Part]
+
+
+def packed_tabs(tabs: Sequence[Part], bokeh: str = "") -> bytes:
+    """Return tabs as a part of a page."""
+    content: PageTabs = {"bokeh": bokeh, "tabs": list(tabs)}
+    return gzip.compress(json.dumps(content, allow_nan=False).encode(), mtime=0)
 
 
 def packed_parts(

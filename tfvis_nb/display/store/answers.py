@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypedDict, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -15,6 +15,7 @@ from tfvis_nb.display.store.totals import Spans, totals_in
 from tfvis_nb.display.wire.bars import Bars, PartOfTrace, pack_part
 from tfvis_nb.display.wire.code import code_bytes
 from tfvis_nb.display.wire.counters import MOST_VALUES, counter_bytes, counter_figures
+from tfvis_nb.display.wire.header import TimelineHeader
 from tfvis_nb.display.wire.memory import memory_bytes
 from tfvis_nb.texts import Text
 
@@ -36,8 +37,8 @@ class EventStore(Searchable, Protocol[Held]):
     ops: list[str]
     recorded: Trace  # Its memory, counters and code; an empty trace if the store has none
 
-    def header(self, title: str) -> dict[str, Any]:
-        """Describe the timeline; see `tfvis_nb.display.wire.header`."""
+    def header(self, title: str) -> TimelineHeader:
+        """Describe the timeline."""
 
     def outline(self) -> tuple[Held, int]:
         """Return bars of the whole run, and the shift of their buckets."""
@@ -67,6 +68,26 @@ class EventStore(Searchable, Protocol[Held]):
         """Answer with all facts about events, and for a single one about those up to `hops` edges away."""
 
 
+class PartHeader(TypedDict):
+    """A part of a timeline: its times in ns from the origin, and the length of its buckets."""
+
+    start: int
+    end: int
+    bucket: int
+
+
+Rest = Literal["chunks", "windows", "lanes"]
+"""How the front end gets the other events: all at once, time ranges, or those of lanes in view."""
+
+
+class OutlineHeader(TimelineHeader):
+    """The outline of a timeline, merged in buckets of so many nanoseconds."""
+
+    rest: Rest
+    total: int  # All events
+    bucket: int
+
+
 class Answers(Generic[Held]):
     """Answers from a store.
 
@@ -79,13 +100,15 @@ class Answers(Generic[Held]):
         self.outline, self._shift = store.outline()
         self._found: tuple[Any, Found] | None = None
 
-    def outline_bytes(self, title: str, rest: str) -> bytes:
-        """Write the outline of the timeline.
-
-        `rest` is how the front end gets the remaining events: ``"chunks"``, ``"windows"`` or ``"lanes"``.
-        """
-        own = {"rest": rest, "total": self.store.events, "bucket": 2**self._shift}
-        return self._packed(self.outline, {**self.store.header(title), **own}, None)
+    def outline_bytes(self, title: str, rest: Rest) -> bytes:
+        """Write the outline of the timeline."""
+        header: OutlineHeader = {
+            **self.store.header(title),
+            "rest": rest,
+            "total": self.store.events,
+            "bucket": 2**self._shift,
+        }
+        return self._packed(self.outline, header, None)
 
     def answer(self, question: Question) -> Answer:
         """Answer one query with JSON and bytes; ValueError if the store lacks the requested data."""
@@ -110,7 +133,8 @@ class Answers(Generic[Held]):
         shift = max(int(bucket).bit_length() - 1, 0)
         bars, shift = self.store.window(start, end, shift, lanes)
         lit = None if clauses is None else self.store.lit(self._search(clauses, step), bars)
-        part = self._packed(bars, {"start": start, "end": end, "bucket": 2**shift}, lit)
+        header: PartHeader = {"start": start, "end": end, "bucket": 2**shift}
+        part = self._packed(bars, header, lit)
         recorded = self.store.recorded
         if not len(recorded.counters):
             return {}, [part]

@@ -13,6 +13,7 @@ from tfvis_nb.analysis.events.bar_categories import named
 from tfvis_nb.analysis.events.merging import pieces
 from tfvis_nb.core.intervals import is_inside
 from tfvis_nb.display.store.query import Bound, Clause, Lines, Ranks, Steps, Term, Text
+from tfvis_nb.display.wire.header import Step
 from tfvis_nb.events import NO_STEP
 
 MOST_LISTED = 50
@@ -64,7 +65,7 @@ class Searchable(Protocol):
     most_ids: int  # How many numbers of found events are sent
     most_spans: int  # Of how many time ranges the union is computed
     origin: int
-    steps: list[dict[Any, Any]]  # ``step``, ``start`` and ``end`` of each, in ns from the origin
+    steps: list[Step]
 
     def batches(self) -> Iterable[Batch]:
         """Return all events."""

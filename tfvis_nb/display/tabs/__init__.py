@@ -9,6 +9,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.tabs.blocks import (
+    Block,
+    ChartBlock,
+    FlameBlock,
+    Part,
+    StagesBlock,
+    TableBlock,
+    WhatIfBlock,
+)
 
 TABS: Mapping[str, Sequence[str]] = {
     "Overview": ["Overview"],
@@ -46,11 +55,10 @@ def why_none(trace: Trace, name: str) -> str:
     return reason
 
 
-def tab(trace: Trace, name: str, against: Trace | None = None) -> dict[str, Any]:
+def tab(trace: Trace, name: str, against: Trace | None = None) -> Part:
     """Compute the content of a part of a tab.
 
-    It has ``tab``, ``title``, and ``blocks`` of `tfvis_nb.display.tabs.blocks`: only JSON values, and no
-    infinite or undefined numbers. `trace` is the one in the timeline: times count from its first event.
+    `trace` is the one in the timeline: times count from its first event.
     """
     if name == COMPARISON and against is not None:
         from tfvis_nb.display.tabs import compare as comparison
@@ -67,7 +75,7 @@ def _module(name: str) -> Any:
     return importlib.import_module(f"tfvis_nb.display.tabs.{name.lower().replace(' ', '_')}")
 
 
-def _available(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _available(blocks: list[Block]) -> list[Block]:
     """Leave out blocks without contents; if none has any, show each reason once, with its titles.
 
     The block of findings stays, because it is what the overview is for. The control of What if is not a
@@ -76,9 +84,11 @@ def _available(blocks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     available = [block for block in blocks if not block.get("cannot_say") or block["kind"] == "findings"]
     if any(block["kind"] != "what_if" for block in available):
         return available
-    kept: dict[str, dict[str, Any]] = {}
+    kept: dict[str, TableBlock | ChartBlock | StagesBlock | FlameBlock | WhatIfBlock] = {}
     for index, block in enumerate(blocks):
+        if block["kind"] == "overview" or block["kind"] == "findings":  # Always with contents
+            continue
         first = kept.setdefault(str(block.get("cannot_say", "")) or str(index), block)
         if first is not block:
             first["title"] += f" · {block['title']}"
-    return list(kept.values())
+    return [*kept.values()]

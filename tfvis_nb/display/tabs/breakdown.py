@@ -1,7 +1,5 @@
 """The Breakdown tab: where step time goes, and how busy the devices are."""
 
-from typing import Any
-
 import pandas as pd
 
 from tfvis_nb.analysis.communication import scheduling_efficiency
@@ -10,7 +8,17 @@ from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, chart, figures, key, step_key, table
+from tfvis_nb.display.tabs.blocks import (
+    MOST_ROWS,
+    Block,
+    TableBlock,
+    TableColumn,
+    chart,
+    figures,
+    key,
+    step_key,
+    table,
+)
 from tfvis_nb.display.tabs.wording import WITHOUT_FIRST, activity_label, named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.events import NO_STEP
@@ -27,7 +35,7 @@ def why_none(trace: Trace) -> str:
     return why_not(trace.breakdown)
 
 
-def blocks(trace: Trace) -> list[dict[str, Any]]:
+def blocks(trace: Trace) -> list[Block]:
     """Return charts of the breakdown and of utilization, and the figures of both.
 
     A single step has no charts: the tables show the same figures.
@@ -54,7 +62,7 @@ def _of(name: str) -> str:
     return f"{name} ({utilization.FIGURES[name].rstrip('.')}) / {'step_ns'}."
 
 
-def _parts(trace: Trace) -> dict[str, Any]:
+def _parts(trace: Trace) -> TableBlock:
     """Return a table of all steps: one row for each task and each activity that took time."""
     title = "Total over steps"
     of_steps = other_steps(trace)
@@ -85,7 +93,7 @@ def _parts(trace: Trace) -> dict[str, Any]:
     return table(title, rows, columns, definition=definition, hints=hints)
 
 
-def _devices(trace: Trace) -> dict[str, Any]:
+def _devices(trace: Trace) -> TableBlock:
     title = "Utilization per step"
     devices = trace.utilization
     columns = [
@@ -105,7 +113,7 @@ def _devices(trace: Trace) -> dict[str, Any]:
     return table(title, rows, columns, zoom=zoom, reason=why_not(devices))
 
 
-def _steps(trace: Trace) -> dict[str, Any]:
+def _steps(trace: Trace) -> TableBlock:
     """Return a table with one row per step and task, and the parts that any of them has."""
     title = "Step by step"
     of_steps = other_steps(trace)
@@ -131,7 +139,7 @@ def _steps(trace: Trace) -> dict[str, Any]:
     return table(title, rows, columns, definition=definition, zoom=zoom, reason=why_not(steps), order=order)
 
 
-def _overlap(trace: Trace) -> dict[str, Any]:
+def _overlap(trace: Trace) -> TableBlock:
     """Return a table of how well communication is hidden behind computing."""
     overlap = scheduling_efficiency.scheduling_efficiency(trace)
     columns = [

@@ -1,20 +1,19 @@
 """The tab that compares with another trace."""
 
-from typing import Any
-
 from tfvis_nb.analysis.steps import compare
 from tfvis_nb.analysis.steps.compare_activities import compare_activities
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.shaping.side import compared, distinct_names
 from tfvis_nb.display.tabs import comparison
+from tfvis_nb.display.tabs.blocks import Block, TableBlock
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 _LONGEST = 24
 """Maximum characters of a title in a column's head."""
 
 
-def blocks(trace: Trace, against: Trace) -> list[dict[str, Any]]:
+def blocks(trace: Trace, against: Trace) -> list[Block]:
     """Return the total differences, and those by activity and op type; `against` is A, `trace` is B."""
     heads = _heads(trace, against)
     whole = comparison.whole(compared(against, None), compared(trace, None), heads)
@@ -38,7 +37,7 @@ def _definition(trace: Trace, against: Trace) -> str:
     return f"A is {first}, B is {second}, which the timeline shows."
 
 
-def _ops(trace: Trace, against: Trace, heads: tuple[str, str]) -> dict[str, Any]:
+def _ops(trace: Trace, against: Trace, heads: tuple[str, str]) -> TableBlock:
     return comparison.differences(
         "Op types",
         compare.compare(against, trace, by="op"),

@@ -16,7 +16,8 @@ from tfvis_nb.analysis.steps.step_differences import loop_time, ratio_of, step_t
 from tfvis_nb.analysis.steps.utilization import busiest_accelerator
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import shown_task
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, table
+from tfvis_nb.display.overview.findings_block import Zoom
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, Block, Part, TableBlock, TableColumn, figures, key, table
 from tfvis_nb.display.tabs.wording import activity_label
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.events import NO_STEP
@@ -64,14 +65,14 @@ def parts(a: Compared, b: Compared) -> list[tuple[str, str]]:
     return [("Ops" if by else name, name) for name, by in PARTS.items() if by not in missing]
 
 
-def tab(a: Compared, b: Compared, name: str) -> dict[str, Any]:
+def tab(a: Compared, b: Compared, name: str) -> Part:
     """Compute the content of one of `PARTS`, like `tfvis_nb.display.tabs.tab`."""
     by = PARTS[name]
-    blocks = [_differences(a, b, by)] if by else [whole(a, b), _activities(a, b)]
+    blocks: list[Block] = [_differences(a, b, by)] if by else [whole(a, b), _activities(a, b)]
     return {"tab": "Ops" if by else name, "title": name, "blocks": blocks}
 
 
-def _differences(a: Compared, b: Compared, by: compare.Grouping) -> dict[str, Any]:
+def _differences(a: Compared, b: Compared, by: compare.Grouping) -> TableBlock:
     what = (
         "Self times: without the events nested on the same lane; simultaneous events all count. "
         "Click a row to see the longest event of both."
@@ -88,7 +89,7 @@ def differences(
     definition: str,
     zoom: Callable[[pd.DataFrame], list[Any]],
     heads: tuple[str, str] = ("A", "B"),
-) -> dict[str, Any]:
+) -> TableBlock:
     """Return a table of `compare`; `heads` are the heads of both times, `zoom` has the events of rows."""
     is_known = _has_intervals(changes)
     changes = _per_step(changes, "self_a_ns", "self_b_ns")
@@ -186,7 +187,7 @@ def _with_words(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(status=words, **unnamed)
 
 
-def _zoom(a: Compared, b: Compared, rows: pd.DataFrame) -> list[dict[str, Any] | None]:
+def _zoom(a: Compared, b: Compared, rows: pd.DataFrame) -> list[Zoom | None]:
     """Return for each row a time range with the longest event of each side, and the two events."""
     targets = []
     for side, column in ((a, "longest_a"), (b, "longest_b")):
@@ -196,7 +197,7 @@ def _zoom(a: Compared, b: Compared, rows: pd.DataFrame) -> list[dict[str, Any] |
     return [_both(one, other) for one, other in zip(*targets, strict=True)]
 
 
-def _both(one: dict[str, Any] | None, other: dict[str, Any] | None) -> dict[str, Any] | None:
+def _both(one: Zoom | None, other: Zoom | None) -> Zoom | None:
     some = [target for target in (one, other) if target is not None]
     if not some:
         return None
@@ -207,7 +208,7 @@ def _both(one: dict[str, Any] | None, other: dict[str, Any] | None) -> dict[str,
     }
 
 
-def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> dict[str, Any]:
+def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> TableBlock:
     """Return a table of the durations of both sides and their steps; `heads` are the column heads."""
     columns = [
         TableColumn("what", "What", "text", "The time that is compared."),
@@ -263,7 +264,7 @@ def _times(side: Compared, part: ComparedSteps) -> dict[str, int]:
     return values
 
 
-def _activities(a: Compared, b: Compared) -> dict[str, Any]:
+def _activities(a: Compared, b: Compared) -> TableBlock:
     changes = compare_activities(a.steps, b.steps)
     return activities(
         changes,
@@ -280,7 +281,7 @@ def activities(
     heads: tuple[str, str] = ("A", "B"),
     *,
     with_task: bool = True,
-) -> dict[str, Any]:
+) -> TableBlock:
     """Return the table of `tfvis_nb.analysis.compare_activities`."""
     changes = _per_step(changes, "a_ns", "b_ns")
     order = np.lexsort((-changes["step_change_ns"].abs().fillna(-1).to_numpy(), changes["task"].to_numpy()))

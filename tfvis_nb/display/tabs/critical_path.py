@@ -1,14 +1,21 @@
 """The tab of critical paths: total times, and single pieces."""
 
-from typing import Any
-
 import pandas as pd
 
 from tfvis_nb.analysis.critical_path import critical_path, slack
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, step_key, table
+from tfvis_nb.display.tabs.blocks import (
+    MOST_ROWS,
+    Block,
+    TableBlock,
+    TableColumn,
+    figures,
+    key,
+    step_key,
+    table,
+)
 from tfvis_nb.display.tabs.wording import activity_label, placed
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
@@ -20,7 +27,7 @@ def why_none(trace: Trace) -> str:
     return why_not(trace.critical_path)
 
 
-def blocks(trace: Trace) -> list[dict[str, Any]]:
+def blocks(trace: Trace) -> list[Block]:
     """Return tables of path categories, their ops, the longest pieces, and ops with slack."""
     return [_lengths(trace), _ops(trace), _pieces(trace), _slack(trace)]
 
@@ -33,7 +40,7 @@ def _typical(trace: Trace) -> tuple[pd.DataFrame, str]:
     return path, "Time, all steps" if len(path["step"].unique()) > 1 else "Time"
 
 
-def _lengths(trace: Trace) -> dict[str, Any]:
+def _lengths(trace: Trace) -> TableBlock:
     """Return a table of all steps together, by activity."""
     path, time = _typical(trace)
     columns = [
@@ -60,7 +67,7 @@ def _lengths(trace: Trace) -> dict[str, Any]:
     )
 
 
-def _ops(trace: Trace) -> dict[str, Any]:
+def _ops(trace: Trace) -> TableBlock:
     """Return a table of the op types on the paths."""
     path, time = _typical(trace)
     columns = [
@@ -86,7 +93,7 @@ def _ops(trace: Trace) -> dict[str, Any]:
     return table("By op type on the path", rows, columns, light="op", reason=why_not(path), order="largest")
 
 
-def _pieces(trace: Trace) -> dict[str, Any]:
+def _pieces(trace: Trace) -> TableBlock:
     path = trace.critical_path
     rows = path.sort_values("duration_ns", ascending=False, kind="stable").head(MOST_ROWS)
     columns = [
@@ -127,7 +134,7 @@ def _pieces(trace: Trace) -> dict[str, Any]:
     )
 
 
-def _slack(trace: Trace) -> dict[str, Any]:
+def _slack(trace: Trace) -> TableBlock:
     """Return a table of device and host ops with slack: making them faster does not shorten a step."""
     spare = slack.slack(trace)
     columns = [

@@ -1,7 +1,5 @@
 """The tab with flame graphs: self time by name scope, layer, line of code or thread."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -11,7 +9,7 @@ from tfvis_nb.analysis.steps.flame_graph import FRAMES, SIDES, why_no_frames
 from tfvis_nb.analysis.steps.frames import Frames, frames
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.blocks import LONGEST_TEXT
+from tfvis_nb.display.tabs.blocks import LONGEST_TEXT, Block, FlameFrames, FlameGraph, FlamePart
 from tfvis_nb.texts import Text
 
 _MOST_FRAMES = 800
@@ -36,16 +34,20 @@ def why_none(trace: Trace) -> str:
     return "" if not all(reasons) else Text("no_events")
 
 
-def blocks(trace: Trace) -> list[dict[str, Any]]:
+def blocks(trace: Trace) -> list[Block]:
     """Return one block with all graphs, or the reason why there is none."""
     every = np.arange(len(trace.events))
     activity = drawn_activity(trace)
-    graphs, reason = [], ""
+    graphs: list[FlameGraph] = []
+    reason = ""
     for by in FRAMES:
         for side in SIDES:
             reason = why_no_frames(trace, by, side, every) or ""
-            graph = {} if reason else _graph(trace, frames(trace, by, side, every), activity)
-            graphs.append({"by": by, "side": side, "cannot_say": reason, **graph})
+            if reason:
+                shown = FlameFrames(labels=[], parents=[], colours=[], parts=[])
+            else:
+                shown = _frames(trace, frames(trace, by, side, every), activity)
+            graphs.append({"by": by, "side": side, "cannot_say": reason, **shown})
     known = any(not graph["cannot_say"] for graph in graphs)
     return [
         {
@@ -58,7 +60,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
     ]
 
 
-def _graph(trace: Trace, frame_table: Frames, activity: np.ndarray) -> dict[str, Any]:
+def _frames(trace: Trace, frame_table: Frames, activity: np.ndarray) -> FlameFrames:
     """Return the largest frames, parents first, and their times and events by step."""
     tree, events = frame_table.tree, frame_table.events
     amounts = np.zeros((1, len(tree.part)), np.int64)
@@ -88,7 +90,7 @@ def _graph(trace: Trace, frame_table: Frames, activity: np.ndarray) -> dict[str,
     }
 
 
-def _parts(trace: Trace, events: np.ndarray, frame: np.ndarray, self_ns: np.ndarray) -> list[dict[str, Any]]:
+def _parts(trace: Trace, events: np.ndarray, frame: np.ndarray, self_ns: np.ndarray) -> list[FlamePart]:
     """Return the frames of each step, their self times and their events, the longest first.
 
     The self time of each event is included if all are listed.
@@ -108,14 +110,17 @@ def _parts(trace: Trace, events: np.ndarray, frame: np.ndarray, self_ns: np.ndar
     for name, column in (("events", "event"), ("own_ns", "self_ns")):
         of_all = listed[column].tolist()
         parts[name] = [of_all[start:end] for start, end in zip([0, *last], last, strict=False)]
-    return [
-        {
-            "step": number if by_step else None,
-            "frames": part["frame"].tolist(),
-            "self_ns": part["self_ns"].tolist(),
-            "events": part["events"].tolist(),
-            **({"own_ns": part["own_ns"].tolist()} if len(listed) == len(rows) else {}),
-        }
-        for number in parts["step"].unique().tolist()
-        for part in [parts[parts["step"] == number]]
-    ]
+    made: list[FlamePart] = []
+    for number in parts["step"].unique().tolist():
+        part = parts[parts["step"] == number]
+        made.append(
+            {
+                "step": number if by_step else None,
+                "frames": part["frame"].tolist(),
+                "self_ns": part["self_ns"].tolist(),
+                "events": part["events"].tolist(),
+            }
+        )
+        if len(listed) == len(rows):
+            made[-1]["own_ns"] = part["own_ns"].tolist()
+    return made

@@ -1,7 +1,5 @@
 """The tab of idle gaps: when and why devices had nothing to do."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -11,7 +9,17 @@ from tfvis_nb.analysis.idle import idle_gaps, launch_bound
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, step_key, table
+from tfvis_nb.display.overview.findings_block import Zoom
+from tfvis_nb.display.tabs.blocks import (
+    MOST_ROWS,
+    Block,
+    TableBlock,
+    TableColumn,
+    figures,
+    key,
+    step_key,
+    table,
+)
 from tfvis_nb.display.tabs.wording import WITHOUT_FIRST, named
 from tfvis_nb.display.tabs.zoom_targets import MOST_SELECTED, ZoomTargets
 
@@ -25,12 +33,12 @@ def why_none(trace: Trace) -> str:
     return why_not(trace.idle_gaps)
 
 
-def blocks(trace: Trace) -> list[dict[str, Any]]:
+def blocks(trace: Trace) -> list[Block]:
     """Return tables of the causes of idle time, launch-bound stretches, and the longest gaps (wide)."""
     return [_causes(trace), _stretches(trace), _longest(trace)]
 
 
-def _causes(trace: Trace) -> dict[str, Any]:
+def _causes(trace: Trace) -> TableBlock:
     """Return a table of all steps, without a first one that is set apart, by device and cause."""
     of_steps = other_steps(trace)
     gaps = of_steps.idle_gaps
@@ -75,7 +83,7 @@ def _causes(trace: Trace) -> dict[str, Any]:
     )
 
 
-def _parts(trace: Trace, gaps: pd.DataFrame, sums: pd.DataFrame) -> list[dict[str, Any] | None]:
+def _parts(trace: Trace, gaps: pd.DataFrame, sums: pd.DataFrame) -> list[Zoom | None]:
     """Return the time range of the longest gap with each row's cause, on the lanes of its device.
 
     It has the events that end the gaps with that cause, the longest gap first; none if the step ends them.
@@ -95,7 +103,7 @@ def _parts(trace: Trace, gaps: pd.DataFrame, sums: pd.DataFrame) -> list[dict[st
     return targets
 
 
-def _longest(trace: Trace) -> dict[str, Any]:
+def _longest(trace: Trace) -> TableBlock:
     """Return a table of the longest gaps, each with its main cause."""
     gaps = trace.idle_gaps
     columns = [
@@ -110,7 +118,7 @@ def _longest(trace: Trace) -> dict[str, Any]:
     main = gaps.sort_values("duration_ns", ascending=False, kind="stable").drop_duplicates("gap")
     order = main.sort_values("gap_ns", ascending=False, kind="stable").head(MOST_ROWS)
     starts = gaps.groupby("gap")["start_ns"].min().reindex(order["gap"]).to_numpy()
-    zoom: list[dict[str, Any] | None] = []
+    zoom: list[Zoom | None] = []
     rows = named(order).assign(name="", share=order["duration_ns"] / order["gap_ns"])
     if not why_not(gaps):
         targets, causes = ZoomTargets(trace), cause_names(trace)
@@ -135,7 +143,7 @@ def _longest(trace: Trace) -> dict[str, Any]:
     )
 
 
-def _stretches(trace: Trace) -> dict[str, Any]:
+def _stretches(trace: Trace) -> TableBlock:
     stretches = launch_bound.launch_stretches(trace)
     columns = [
         key("device", "Device"),

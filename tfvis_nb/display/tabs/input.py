@@ -1,7 +1,6 @@
 """The tab of tf.data pipelines: a picture of the stages, their times, and the choices of AUTOTUNE."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pandas as pd
 
@@ -10,12 +9,23 @@ from tfvis_nb.analysis.input.stage_names import stage_label
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.blocks import LONGEST_TEXT, MOST_ROWS, TableColumn, figures, table
+from tfvis_nb.display.overview.findings_block import Zoom
+from tfvis_nb.display.tabs.blocks import (
+    LONGEST_TEXT,
+    MOST_ROWS,
+    Block,
+    Figure,
+    StagesBlock,
+    TableBlock,
+    TableColumn,
+    figures,
+    table,
+)
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.texts import Text
 
 _INDENT = "· "
-_SETTINGS = (
+_SETTINGS: Sequence[Figure] = (
     ("parallelism", "Parallel", "count"),
     ("buffer_limit", "Buffer limit", "count"),
     ("autotune", "Set by", "text"),
@@ -24,7 +34,7 @@ _SETTINGS = (
     ("deterministic", "Order", "text"),
     ("interleave_depth", "Interleave depth", "number"),
 )
-_BUDGETS = (
+_BUDGETS: Sequence[Figure] = (
     ("algorithm", "Algorithm", "text"),
     ("cpu_budget", "CPUs", "count"),
     ("ram_budget_bytes", "Memory for buffers", "bytes"),
@@ -37,7 +47,7 @@ def why_none(trace: Trace) -> str:
     return why_not(trace.input_pipeline)
 
 
-def blocks(trace: Trace) -> list[dict[str, Any]]:
+def blocks(trace: Trace) -> list[Block]:
     """Return a picture of the stages, each below its consumer, and their tables."""
     stages_table = trace.input_pipeline
     reason = why_not(stages_table)
@@ -77,7 +87,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
     ]
 
 
-def _picture(stages: pd.DataFrame, zoom: Sequence[Any], reason: str) -> dict[str, Any]:
+def _picture(stages: pd.DataFrame, zoom: Sequence[Zoom | None], reason: str) -> StagesBlock:
     shown = stages.head(MOST_ROWS)
     return {
         "kind": "stages",
@@ -104,12 +114,12 @@ def _picture(stages: pd.DataFrame, zoom: Sequence[Any], reason: str) -> dict[str
     }
 
 
-def _columns(stages: pd.DataFrame, *columns: tuple[str, str, str]) -> list[TableColumn]:
-    several = [("task", "Task", "text")] if len(stages["task"].unique()) > 1 else []
-    return figures(input_pipeline.FIGURES, *several, ("stage", "Stage", "text"), *columns)
+def _columns(stages: pd.DataFrame, *columns: Figure) -> list[TableColumn]:
+    task: Figure | None = ("task", "Task", "text") if len(stages["task"].unique()) > 1 else None
+    return figures(input_pipeline.FIGURES, task, ("stage", "Stage", "text"), *columns)
 
 
-def _of_some(title: str, stages: pd.DataFrame, columns: list[TableColumn], reason: str) -> dict[str, Any]:
+def _of_some(title: str, stages: pd.DataFrame, columns: list[TableColumn], reason: str) -> TableBlock:
     """Return a table of the stages with known figures."""
     names = [column.name for column in columns if column.name not in ("task", "stage")]
     known = stages[stages[names].notna().any(axis=1)]

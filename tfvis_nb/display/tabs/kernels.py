@@ -1,6 +1,6 @@
 """Kernels of GPUs and instructions of compiled programs: times, and how close they come to the peak."""
 
-from typing import Any
+from collections.abc import Mapping
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from tfvis_nb.analysis.programs import hlo_ops
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, chart, figures, table
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, Block, Figure, chart, figures, table
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 _ROOFLINE = (
@@ -26,7 +26,10 @@ _KERNELS = (
     " which RunMetadata and profiles recorded with shapes=True have."
 )
 
-_LIMITS = {"bound": ("bound", "Limited by", "text"), "efficiency": ("efficiency", "Efficiency", "share")}
+_LIMITS: Mapping[str, Figure] = {
+    "bound": ("bound", "Limited by", "text"),
+    "efficiency": ("efficiency", "Efficiency", "share"),
+}
 
 
 def why_none(trace: Trace) -> str:
@@ -36,12 +39,12 @@ def why_none(trace: Trace) -> str:
     return ""
 
 
-def blocks(trace: Trace) -> list[dict[str, Any]]:
+def blocks(trace: Trace) -> list[Block]:
     """Return the tables of kernels and instructions, and the chart of their rates."""
     return [*_kernels(trace), *_instructions(trace), *_roofline(trace)]
 
 
-def _kernels(trace: Trace) -> list[dict[str, Any]]:
+def _kernels(trace: Trace) -> list[Block]:
     """Return the table of kernels, if there are any."""
     kernels = trace.kernels
     if why_not(kernels):
@@ -83,7 +86,7 @@ def _runs(trace: Trace) -> np.ndarray:
     return number_rows(*(trace.events[column] for column in ("name", "op", "kind")))[0]
 
 
-def _instructions(trace: Trace) -> list[dict[str, Any]]:
+def _instructions(trace: Trace) -> list[Block]:
     """Return the table of instructions, if events ran any."""
     instructions = trace.hlo_ops
     if why_not(instructions):
@@ -123,7 +126,7 @@ def _instructions(trace: Trace) -> list[dict[str, Any]]:
     ]
 
 
-def _roofline(trace: Trace) -> list[dict[str, Any]]:
+def _roofline(trace: Trace) -> list[Block]:
     """Return the chart of the rates of ops, if they are known or the trace has kernels."""
     block = chart(trace, "roofline", _ROOFLINE)
     return [] if block["cannot_say"] and why_not(trace.kernels) else [block | {"wide": True}]

@@ -1,7 +1,5 @@
 """The tab of layers: their times in the forward and backward phases and in the optimizer."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -9,7 +7,8 @@ from tfvis_nb.analysis.steps import layers
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.stacks import PHASES
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, figures, table
+from tfvis_nb.display.overview.findings_block import Zoom
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, Block, figures, table
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.texts import Text
 
@@ -19,25 +18,22 @@ def why_none(trace: Trace) -> str:
     return why_not(trace.layers) or (NONE if (trace.layers["layer"] != "").any() else Text("no_scopes"))
 
 
-def blocks(trace: Trace) -> list[dict[str, Any]]:
+def blocks(trace: Trace) -> list[Block]:
     """Return the table of layers."""
     layer_table, reason = trace.layers, why_none(trace)
     named = layer_table["layer"] != ""
     columns = figures(
         layers.FIGURES,
         ("layer", "Layer", "name"),
-        *([("class", "Class", "text")] if (layer_table["class"] != "").any() else []),
+        ("class", "Class", "text") if (layer_table["class"] != "").any() else None,
         ("phase", "Phase", "text"),
         ("device_ns", "Device", "ns"),
         ("device_share", "% of device", "share"),
         ("host_ns", "Host", "ns"),
         ("host_share", "% of host", "share"),
         ("launches", "Launches", "count"),
-        *(
-            (name, label, "bytes")
-            for name, label in (("output_bytes", "Outputs"), ("parameter_bytes", "Parameters"))
-            if layer_table[name].notna().any()
-        ),
+        ("output_bytes", "Outputs", "bytes") if layer_table["output_bytes"].notna().any() else None,
+        ("parameter_bytes", "Parameters", "bytes") if layer_table["parameter_bytes"].notna().any() else None,
     )
     rows = (
         layer_table.assign(layer=layer_table["layer"].where(named, "no layer"))
@@ -61,7 +57,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
     ]
 
 
-def _zoom(trace: Trace, longest: pd.Series) -> list[dict[str, Any] | None]:
+def _zoom(trace: Trace, longest: pd.Series) -> list[Zoom | None]:
     layer, phase = layers.event_layers(trace)
     group = np.asarray(layer.indices).astype(np.int64) * (len(PHASES) + 1) + phase + 1
     return ZoomTargets(trace).of_device_events(longest, group)

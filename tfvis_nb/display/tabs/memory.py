@@ -1,7 +1,5 @@
 """The tab of memory: allocated bytes over time, and buffers at the peak."""
 
-from typing import Any
-
 import numpy as np
 import pandas as pd
 
@@ -15,7 +13,18 @@ from tfvis_nb.analysis.memory import (
 from tfvis_nb.analysis.programs import program_memory
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, chart, figures, key, step_key, table
+from tfvis_nb.display.tabs.blocks import (
+    MOST_ROWS,
+    Block,
+    Figure,
+    TableBlock,
+    TableColumn,
+    chart,
+    figures,
+    key,
+    step_key,
+    table,
+)
 from tfvis_nb.display.tabs.wording import named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.events import NO_STEP
@@ -71,7 +80,7 @@ def why_none(trace: Trace) -> str:
     return ""
 
 
-def blocks(trace: Trace) -> list[dict[str, Any]]:
+def blocks(trace: Trace) -> list[Block]:
     """Return the curve, the peaks, the buffers alive at the peaks, and those of compiled programs."""
     return [
         *_failure(trace),
@@ -90,7 +99,7 @@ def _marked(rows: pd.DataFrame) -> pd.DataFrame:
     return rows.assign(allocator=names.where(~rows["estimated"], names + " (estimated)"))
 
 
-def _failure(trace: Trace) -> list[dict[str, Any]]:
+def _failure(trace: Trace) -> list[Block]:
     """Return the failed allocation, if any, and the largest buffers allocated at that time."""
     failed, live = trace.out_of_memory, out_of_memory.live_at_failure(trace)
     if why_not(failed):
@@ -142,7 +151,7 @@ def _failure(trace: Trace) -> list[dict[str, Any]]:
     ]
 
 
-def _peaks(trace: Trace) -> dict[str, Any]:
+def _peaks(trace: Trace) -> TableBlock:
     peaks = memory_usage.memory_peaks(trace)
     columns = [
         _ALLOCATOR,
@@ -173,7 +182,7 @@ def _peaks(trace: Trace) -> dict[str, Any]:
     return block
 
 
-def _use(trace: Trace, by: memory_breakdown.By, column: TableColumn) -> dict[str, Any]:
+def _use(trace: Trace, by: memory_breakdown.By, column: TableColumn) -> TableBlock:
     """Return the use of memory at the highest peak of each allocator."""
     parts = memory_breakdown.memory_breakdown(trace, by)
     columns = [
@@ -207,7 +216,7 @@ def _use(trace: Trace, by: memory_breakdown.By, column: TableColumn) -> dict[str
     )
 
 
-def _buffers(trace: Trace) -> dict[str, Any]:
+def _buffers(trace: Trace) -> TableBlock:
     """Return the buffers alive at any of the peaks, the largest first."""
     buffers = trace.lifetimes
     peaks = memory_usage.memory_peaks(trace)
@@ -254,19 +263,19 @@ def _buffers(trace: Trace) -> dict[str, Any]:
     )
 
 
-def _program_tables(trace: Trace) -> list[dict[str, Any]]:
+def _program_tables(trace: Trace) -> list[TableBlock]:
     """Return the tables of programs and buffers, if a compiled program has its buffer assignment."""
     parts = trace.program_memory
     if why_not(parts):
         return []
     # Memory other than the main memory of the device has its own size.
-    space = [("memory_space", "Memory space", "number")] if parts["memory_space"].any() else []
+    space: Figure | None = ("memory_space", "Memory space", "number") if parts["memory_space"].any() else None
     columns = figures(
         program_memory.FIGURES,
         ("hlo_op", "Instruction", "name"),
         ("kind", "Kind", "text"),
         ("bytes", "Size", "bytes"),
-        *space,
+        space,
         ("op_name", "Op", "text"),
         ("program", "Program", "text"),
         ("shape", "Shape", "text"),
@@ -276,7 +285,7 @@ def _program_tables(trace: Trace) -> list[dict[str, Any]]:
         table(
             "Memory of compiled programs",
             _totals(parts),
-            [*figures(program_memory.FIGURES, ("program", "Program", "name"), *space), *_TOTALS],
+            [*figures(program_memory.FIGURES, ("program", "Program", "name"), space), *_TOTALS],
             definition="Bytes of the buffers below. Programs share buffers if the output of one is the"
             " parameter of another, so their totals do not add up.",
             bar="total",

@@ -1,6 +1,7 @@
 """The tab of ops: where time was spent, by op, scope and function; why functions were traced again."""
 
-from typing import Any
+from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -12,11 +13,20 @@ from tfvis_nb.analysis.steps import cpu_ops_between_kernels, distributions, op_s
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, figures, key, table
+from tfvis_nb.display.tabs.blocks import (
+    MOST_ROWS,
+    Block,
+    Figure,
+    HistogramBins,
+    TableBlock,
+    figures,
+    key,
+    table,
+)
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.texts import Text
 
-_COMPILED = (("compilations", "Compiled", "count"), ("compiling_ns", "Compiling", "ns"))
+_COMPILED: Sequence[Figure] = (("compilations", "Compiled", "count"), ("compiling_ns", "Compiling", "ns"))
 
 _MOST_LISTED = 20_000
 """Histograms of a table list at most this many events; beyond that, each bin lists its longest ones."""
@@ -27,7 +37,7 @@ def why_none(trace: Trace) -> str:
     return "" if len(trace.events) else Text("no_events")
 
 
-def blocks(trace: Trace) -> list[dict[str, Any]]:
+def blocks(trace: Trace) -> list[Block]:
     """Return tables by op type, node and scope."""
     return [
         _statistics(trace, "op", "By op type"),
@@ -38,7 +48,7 @@ def blocks(trace: Trace) -> list[dict[str, Any]]:
     ]
 
 
-def _statistics(trace: Trace, by: op_statistics.Grouping, title: str) -> dict[str, Any]:
+def _statistics(trace: Trace, by: Literal["op", "name"], title: str) -> TableBlock:
     statistics = op_statistics.op_statistics(trace, by=by)
     columns = [
         key(by, "Op" if by == "op" else "Node", "name"),
@@ -68,7 +78,7 @@ def _statistics(trace: Trace, by: op_statistics.Grouping, title: str) -> dict[st
         " there to select its events."
     )
     histograms = [] if why_not(statistics) else _histograms(trace, by, longest)
-    return table(
+    block = table(
         title,
         rows,
         columns,
@@ -79,7 +89,9 @@ def _statistics(trace: Trace, by: op_statistics.Grouping, title: str) -> dict[st
         colours=colours,
         reason=why_not(statistics),
         order="largest",
-    ) | {"histograms": histograms, "range": by}
+    )
+    block |= {"histograms": histograms, "range": by}
+    return block
 
 
 def _groups(trace: Trace, by: str) -> np.ndarray:
@@ -87,7 +99,7 @@ def _groups(trace: Trace, by: str) -> np.ndarray:
     return number_rows(trace.events[by], trace.events["kind"], locations(trace.events))[0]
 
 
-def _histograms(trace: Trace, by: str, longest: pd.Series) -> list[dict[str, Any]]:
+def _histograms(trace: Trace, by: str, longest: pd.Series) -> list[HistogramBins]:
     """Return the histogram of each row: the edges of its bins, and the number and ids of events in each."""
     of_rows = distributions.histograms(trace, by, longest.to_numpy())
     counts = [[len(events) for events in one.events] for one in of_rows]
@@ -112,7 +124,7 @@ def _colours(trace: Trace, rows: pd.DataFrame) -> list[str]:
     return ["" if side == "network" else one for one, side in zip(what, rows["side"], strict=True)]
 
 
-def _scopes(trace: Trace) -> dict[str, Any]:
+def _scopes(trace: Trace) -> TableBlock:
     scopes = scope_tree.scope_tree(trace)
     columns = [
         key("scope", "Scope", "name"),
@@ -142,7 +154,7 @@ def _scopes(trace: Trace) -> dict[str, Any]:
     )
 
 
-def _on_cpu(trace: Trace) -> dict[str, Any]:
+def _on_cpu(trace: Trace) -> TableBlock:
     on_cpu = cpu_ops_between_kernels.cpu_ops_between_kernels(trace)
     columns = [
         key("name", "Node", "name"),
@@ -175,7 +187,7 @@ def _on_cpu(trace: Trace) -> dict[str, Any]:
     )
 
 
-def _function_tables(trace: Trace) -> list[dict[str, Any]]:
+def _function_tables(trace: Trace) -> list[TableBlock]:
     """Return both tables if functions are called or traced; the second only if some are traced again."""
     calls = trace.functions
     if why_not(calls):
@@ -184,7 +196,7 @@ def _function_tables(trace: Trace) -> list[dict[str, Any]]:
     return [_functions(trace), *([_retraces(trace)] if again else [])]
 
 
-def _functions(trace: Trace) -> dict[str, Any]:
+def _functions(trace: Trace) -> TableBlock:
     calls = trace.functions
     several = len(calls["task"].unique()) > 1
     columns = [
@@ -198,8 +210,8 @@ def _functions(trace: Trace) -> dict[str, Any]:
             ("retraces", "Again", "count"),
             ("tracing_ns", "Tracing", "ns"),
             *(_COMPILED if calls["compilations"].any() else []),
-            *([("nodes", "Nodes", "count")] if calls["nodes"].notna().any() else []),
-            *([("source", "Defined in", "text")] if calls["source"].notna().any() else []),
+            ("nodes", "Nodes", "count") if calls["nodes"].notna().any() else None,
+            ("source", "Defined in", "text") if calls["source"].notna().any() else None,
         ),
     ]
     rows = calls.assign(name=calls["name"].where(calls["name"] != "", "outside calls"))
@@ -214,7 +226,7 @@ def _functions(trace: Trace) -> dict[str, Any]:
     )
 
 
-def _retraces(trace: Trace) -> dict[str, Any]:
+def _retraces(trace: Trace) -> TableBlock:
     traced_again = retraces.retraces(trace)
     columns = figures(
         retraces.FIGURES,

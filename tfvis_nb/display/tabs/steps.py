@@ -1,14 +1,12 @@
 """The tab of steps: their durations, causes of slow steps, and stragglers."""
 
-from typing import Any
-
 from tfvis_nb.analysis.communication import stragglers
 from tfvis_nb.analysis.steps import slow_steps
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.step_spans import STEP_NS
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import only_step
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, chart, figures, key, table
+from tfvis_nb.display.tabs.blocks import MOST_ROWS, Block, TableBlock, TableColumn, chart, figures, key, table
 from tfvis_nb.display.tabs.wording import activity_label, named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.events import NO_STEP
@@ -24,13 +22,15 @@ def why_none(trace: Trace) -> str:
     return why_not(stragglers.late_tasks(trace)) if _meet(trace) else only_step(trace)
 
 
-def blocks(trace: Trace) -> list[dict[str, Any]]:
+def blocks(trace: Trace) -> list[Block]:
     """Return the chart of steps, the figures of each step, and stragglers if there are several tasks."""
-    steps = [chart(trace, "steps", _CHART), _table(trace), _against_median(trace)] if _several(trace) else []
+    steps: list[Block] = []
+    if _several(trace):
+        steps = [chart(trace, "steps", _CHART), _table(trace), _against_median(trace)]
     return [*steps, _late_tasks(trace)] if _meet(trace) else steps
 
 
-def _table(trace: Trace) -> dict[str, Any]:
+def _table(trace: Trace) -> TableBlock:
     steps = trace.steps[trace.steps["step"] != NO_STEP]
     columns = [
         key("step", "Step", "step"),
@@ -56,7 +56,7 @@ def _table(trace: Trace) -> dict[str, Any]:
     return table("Step by step", rows, columns, zoom=zoom, reason=reason, order=order)
 
 
-def _against_median(trace: Trace) -> dict[str, Any]:
+def _against_median(trace: Trace) -> TableBlock:
     """Return a table of each step's difference from the median step, the longest first."""
     compared = slow_steps.slow_steps(trace)
     columns = [
@@ -98,7 +98,7 @@ def _meet(trace: Trace) -> bool:
     return any(table["task"].nunique() > 1 for table in (trace.events, trace.collective_waits))
 
 
-def _late_tasks(trace: Trace) -> dict[str, Any]:
+def _late_tasks(trace: Trace) -> TableBlock:
     late = stragglers.late_tasks(trace)
     columns = [
         key("task", "Task"),

@@ -1,13 +1,20 @@
 """The tab of transfers: between tasks over the network, and between host and devices."""
 
-from typing import Any
-
 import pandas as pd
 
 from tfvis_nb.analysis.communication import bandwidth, slowest_transfers, transfer_matrix
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, chart, figures, step_key, table
+from tfvis_nb.display.tabs.blocks import (
+    MOST_ROWS,
+    Block,
+    TableBlock,
+    TableColumn,
+    chart,
+    figures,
+    step_key,
+    table,
+)
 from tfvis_nb.display.tabs.wording import device_label
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
@@ -23,7 +30,7 @@ def why_none(trace: Trace) -> str:
     return why_not(transfer_matrix.transfer_matrix(trace))
 
 
-def blocks(trace: Trace) -> list[dict[str, Any]]:
+def blocks(trace: Trace) -> list[Block]:
     """Return charts of bandwidth and transfers, sums by source and destination, and the slowest transfers."""
     return [
         chart(trace, "bandwidth", _rates(trace)),
@@ -46,7 +53,7 @@ def _between(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _matrix(trace: Trace) -> dict[str, Any]:
+def _matrix(trace: Trace) -> TableBlock:
     routes_table = transfer_matrix.transfer_matrix(trace)
     columns = [
         *_ENDS,
@@ -73,7 +80,7 @@ def _matrix(trace: Trace) -> dict[str, Any]:
     return routes | {"range": "route"}
 
 
-def _slowest(trace: Trace) -> dict[str, Any]:
+def _slowest(trace: Trace) -> TableBlock:
     slowest = slowest_transfers.slowest_transfers(trace)
     columns = [
         TableColumn("tensor", "Tensor", "name", "The tensor received, or the node whose data was copied."),

@@ -26,7 +26,16 @@ from tfvis_nb.core.labels import device_location, printable, task_label
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.prediction import BETWEEN, HIDDEN, ON_GPU, ON_TIME
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.blocks import LONGEST_TEXT, TableColumn, table
+from tfvis_nb.display.tabs.blocks import (
+    LONGEST_TEXT,
+    Block,
+    Choice,
+    Outcome,
+    TableBlock,
+    TableColumn,
+    WhatIfBlock,
+    table,
+)
 from tfvis_nb.display.tabs.wording import activity_label
 from tfvis_nb.texts import Text, text_of
 
@@ -80,20 +89,27 @@ def why_none(trace: Trace) -> str:
     return ""
 
 
-def blocks(trace: Trace) -> list[dict[str, Any]]:
+def blocks(trace: Trace) -> list[Block]:
     """Return the control, and a table of the cost of each activity."""
-    control = {"kind": "what_if", "title": "What if", "definition": _DEFINITION}
     if reason := why_none(trace):
-        return [control | {"cannot_say": reason}]
-    return [control | {"choices": _choices(trace), "now": _now(trace)}, _costs(trace)]
+        nothing = pd.DataFrame(columns=[column.name for column in _COSTS])
+        return [table("What if", nothing, _COSTS, definition=_DEFINITION, reason=reason)]
+    control: WhatIfBlock = {
+        "kind": "what_if",
+        "title": "What if",
+        "definition": _DEFINITION,
+        "choices": _choices(trace),
+        "now": _now(trace),
+    }
+    return [control, _costs(trace)]
 
 
 @per_trace
-def _now(trace: Trace) -> dict[str, Any]:
+def _now(trace: Trace) -> Outcome:
     return _outcome(trace, _predicted(trace))
 
 
-def outcome(trace: Trace, change: Mapping[str, Any]) -> dict[str, Any]:
+def outcome(trace: Trace, change: Mapping[str, Any]) -> Outcome:
     """Return the effect of a change on the median step; see `changed`."""
     return _outcome(trace, changed(trace, change))
 
@@ -121,7 +137,7 @@ def _predicted(trace: Trace, **changes: Any) -> Predicted:
     return trace.what_if(**changes)
 
 
-def _outcome(trace: Trace, predicted_trace: Predicted) -> dict[str, Any]:
+def _outcome(trace: Trace, predicted_trace: Predicted) -> Outcome:
     """Describe the recorded median step, on the task that idles least in it."""
     times = possible(trace, predicted_trace.altered, predicted_trace.times)
     row = times[times["step"] == median_step(trace)].iloc[0]
@@ -137,7 +153,7 @@ def _outcome(trace: Trace, predicted_trace: Predicted) -> dict[str, Any]:
         "task": printable(task_label(task), _LONGEST_LABEL) if len(recorded) > 1 else "",
         "recorded_ns": int(row["recorded_ns"]),
         "predicted_ns": int(row["predicted_ns"]),
-        "all_steps": [steps, float(total["saved_ns"] / max(total["recorded_ns"], 1))] if several else None,
+        "all_steps": (steps, float(total["saved_ns"] / max(total["recorded_ns"], 1))) if several else None,
         "parts": [
             {"name": part.removesuffix("_ns"), "ns": int(parts[part])} for part in PARTS if parts[part]
         ],
@@ -154,11 +170,11 @@ def _outcome(trace: Trace, predicted_trace: Predicted) -> dict[str, Any]:
     }
 
 
-def _range(typical: Typical, shown_ns: float) -> list[float] | None:
+def _range(typical: Typical, shown_ns: float) -> tuple[float, float] | None:
     """Return the range with the time that is shown: one step can be outside of the range of all."""
     if np.isnan(typical.low_ns):
         return None
-    return [min(typical.low_ns, shown_ns), max(typical.high_ns, shown_ns)]
+    return min(typical.low_ns, shown_ns), max(typical.high_ns, shown_ns)
 
 
 def _parts(trace: Trace, step: int) -> pd.DataFrame:
@@ -168,7 +184,7 @@ def _parts(trace: Trace, step: int) -> pd.DataFrame:
     return rows.assign(task=rows["task"].astype(str)).set_index("task")[list(PARTS)].fillna(0)
 
 
-def _choices(trace: Trace) -> list[dict[str, Any]]:
+def _choices(trace: Trace) -> list[Choice]:
     """Return possible changes: for each subject, names and their labels, those that can save most first.
 
     The change that the first finding advises comes before all. ``how`` has the changes other than a factor.
@@ -176,7 +192,7 @@ def _choices(trace: Trace) -> list[dict[str, Any]]:
     there = {*_activities(trace)}
     moves = {"ops", "layers", "lines"} if {"host_compute", "device_compute"} <= there else set()
     advised = _advised(trace)
-    choices = [
+    choices: list[Choice] = [
         {
             "subject": subject,
             "label": _SUBJECTS[subject],
@@ -184,12 +200,12 @@ def _choices(trace: Trace) -> list[dict[str, Any]]:
                 _foremost(trace, subject, names), key=lambda pair: (subject, pair[0]) not in advised
             )[:_MOST_NAMES],
             "how": [
-                *([[HIDDEN, "hidden behind other work"]] if subject not in _FACTORS else []),
-                *([[ON_GPU, "at the speed of a GPU"]] if subject in moves else []),
+                *([(HIDDEN, "hidden behind other work")] if subject not in _FACTORS else []),
+                *([(ON_GPU, "at the speed of a GPU")] if subject in moves else []),
             ],
         }
         for subject, named in _names(trace)
-        if (names := [list(pair) for pair in named if 0 < len(pair[0]) <= LONGEST_TEXT])
+        if (names := [pair for pair in named if 0 < len(pair[0]) <= LONGEST_TEXT])
     ]
     return sorted(choices, key=lambda choice: (choice["subject"], choice["names"][0][0]) not in advised)
 
@@ -207,7 +223,7 @@ def _advised(trace: Trace) -> set[tuple[str, str]]:
     return set()
 
 
-def _foremost(trace: Trace, subject: str, names: list[list[str]]) -> list[list[str]]:
+def _foremost(trace: Trace, subject: str, names: list[tuple[str, str]]) -> list[tuple[str, str]]:
     """Order names with the most time by their time on the critical path, which limits what they can save."""
     if subject in _FACTORS:
         return names
@@ -275,7 +291,7 @@ def _activities(trace: Trace) -> list[str]:
     ]
 
 
-def _costs(trace: Trace) -> dict[str, Any]:
+def _costs(trace: Trace) -> TableBlock:
     """Tabulate the steps without each of the activities whose removal saves time."""
     step_ns = trace.steps["duration_ns"][trace.steps["step"].isin(_steps(trace))].mean()
     rows = [

@@ -9,6 +9,7 @@ import pandas as pd
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.overview.findings_block import Zoom
 
 _ROOM = 2
 """Context before and after an event, as a multiple of its length."""
@@ -28,11 +29,11 @@ class ZoomTargets:
         self._start = start
         self._end = start + trace.events["duration_ns"].to_numpy()
 
-    def of_events(self, events: Iterable[Any]) -> list[dict[str, Any] | None]:
+    def of_events(self, events: Iterable[Any]) -> list[Zoom | None]:
         """Return the position of each event, with some context; none for NA or -1."""
         return [None if pd.isna(event) or event < 0 else self._of_event(int(event)) for event in events]
 
-    def of_device_events(self, longest: Iterable[int], group: np.ndarray) -> list[dict[str, Any] | None]:
+    def of_device_events(self, longest: Iterable[int], group: np.ndarray) -> list[Zoom | None]:
         """Return the position of the longest event on a device in each event's group, with the others.
 
         `group` numbers the group of each event of the trace. If no event of a group ran on a device, its
@@ -52,12 +53,12 @@ class ZoomTargets:
         ]
         return [self._of_event(selected[0]) | {"events": selected, "of": count} for selected, count in rows]
 
-    def _of_event(self, event: int) -> dict[str, Any]:
+    def _of_event(self, event: int) -> Zoom:
         start, end = int(self._start[event]) - self.origin, int(self._end[event]) - self.origin
         room = max(_ROOM * (end - start), _LEAST_NS)
         return {"start": start - room, "end": end + room, "events": [event]}
 
-    def of_steps(self, steps: Iterable[int]) -> list[dict[str, Any] | None]:
+    def of_steps(self, steps: Iterable[int]) -> list[Zoom | None]:
         """Return the position of each step, by number."""
         known = self._trace.steps.set_index("step")
         times = known[["start_ns", "end_ns"]].to_numpy() - self.origin
@@ -69,10 +70,10 @@ class ZoomTargets:
 
     def of_ranges(
         self, starts: np.ndarray, ends: np.ndarray, events: np.ndarray | None = None
-    ) -> list[dict[str, Any] | None]:
+    ) -> list[Zoom | None]:
         """Return ranges of epoch ns, each with an event if given; an end of 0 means the end of the trace."""
         last = int(self._end.max())
-        targets: list[dict[str, Any] | None] = [
+        targets: list[Zoom | None] = [
             {"start": int(start) - self.origin, "end": (int(end) if end > 0 else last) - self.origin}
             for start, end in zip(starts, ends, strict=True)
         ]
@@ -83,7 +84,7 @@ class ZoomTargets:
 
     def of_devices(
         self, tasks: pd.Series, devices: pd.Series, starts: np.ndarray, ends: np.ndarray
-    ) -> list[dict[str, Any] | None]:
+    ) -> list[Zoom | None]:
         """Return ranges of epoch nanoseconds, each on all lanes of a device, by the timeline's numbers."""
         lanes: dict[tuple[str, str], list[int]] = {}
         drawn = order_lanes(self._trace.events).table

@@ -10,7 +10,7 @@ from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.large.level_of_detail import Entries
 from tfvis_nb.display.large.trace_store import TraceStore
 from tfvis_nb.display.messages import Part, Replies
-from tfvis_nb.display.store.answers import Answer, Answers
+from tfvis_nb.display.store.answers import Answer, Answers, Rest
 from tfvis_nb.display.wire.details import details
 from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.texts import Text
@@ -27,7 +27,7 @@ class Delivery:
     """Sends a trace to the front end in parts.
 
     `first` is drawn first, as `tfvis_nb.display.wire.bars`.
-    `rest` is how the front end gets the rest: ``""`` (nothing), ``"chunks"`` or ``"windows"``.
+    `rest` is how the front end gets the rest, empty if there is none.
     """
 
     def __init__(self, trace: Trace, lanes: LaneOrder, title: str) -> None:
@@ -38,12 +38,13 @@ class Delivery:
         self._finding = threading.Lock()
         self._whole = b"" if len(trace.events) > MOST_HELD else drawn(trace, lanes, title=title)
         if self._whole and len(self._whole) <= WHOLE_BYTES:
-            self.rest = ""
+            self.rest: str = ""
             self.first = self._whole
             return
-        self.rest = "chunks" if self._whole else "windows"
+        rest: Rest = "chunks" if self._whole else "windows"
+        self.rest = rest
         self._answers = Answers(TraceStore(lay_out(trace, lanes)))
-        self.first = self._answers.outline_bytes(title, self.rest)
+        self.first = self._answers.outline_bytes(title, rest)
 
     @property
     def payloads(self) -> dict[str, bytes | None]:

@@ -10,7 +10,7 @@ steps, so there a slot is a whole lane. Its column ``slot`` has the lane of each
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -54,10 +54,42 @@ class PartOfTrace:
     lit: np.ndarray | None = None  # 1 if a search found something; None without a search
 
 
+class SlotTimes(TypedDict):
+    """The start of each slot's first bar, and the common divisor of its gaps and lengths; in ns."""
+
+    first: list[int]
+    unit: list[int]
+
+
+class Slots(SlotTimes):
+    """The lane and row of each slot, and how many bars it has."""
+
+    lane: list[int]
+    row: list[int]
+    entries: list[int]
+
+
+class BarsHeader(TypedDict):
+    """All events of a trace."""
+
+    count: int
+    slots: SlotTimes
+
+
+class EntriesHeader(TypedDict):
+    """Bars of an outline or a part."""
+
+    count: int
+    exact: bool  # Whether each bar is one event
+    slots: Slots
+
+
 def pack_trace(bars: Bars, header: Mapping[str, Any], lane_of_event: np.ndarray) -> bytes:
     """Write all events of a trace, whose slots are its lanes."""
-    columns = {"slot": WireColumn(lane_of_event.astype("u2")), **scoped_names(bars.name)}
-    return _pack(bars, header, columns, (len(header["ops"]), len(header["steps"])))
+    times, columns = _stored(bars, (len(header["ops"]), len(header["steps"])))
+    columns |= {"slot": WireColumn(lane_of_event.astype("u2")), **scoped_names(bars.name)}
+    own: BarsHeader = {"count": len(bars.start), "slots": times}
+    return pack({**header, **own}, columns)
 
 
 def pack_part(bars: Bars, header: Mapping[str, Any], part: PartOfTrace, counts: tuple[int, int]) -> bytes:
@@ -66,7 +98,8 @@ def pack_part(bars: Bars, header: Mapping[str, Any], part: PartOfTrace, counts: 
     number_of = names["name"].values  # noqa: PD011 - of a column on the wire
     known = np.zeros(len(names["name_part"].values), "u4")
     known[number_of] = part.name_number
-    columns = {
+    times, columns = _stored(bars, counts)
+    columns |= {
         "event": WireColumn(part.event.astype("u4"), "delta-shuffle"),
         **names,
         "name_number": WireColumn(known, "delta-shuffle"),
@@ -83,23 +116,25 @@ def pack_part(bars: Bars, header: Mapping[str, Any], part: PartOfTrace, counts: 
         columns["lit"] = WireColumn(part.lit.astype("u1"))
     entries = np.bincount(bars.slot)
     used = np.flatnonzero(entries)
-    slots = {
-        "lane": part.slot_lane[used].tolist(),
-        "row": part.slot_row[used].tolist(),
-        "entries": entries[used].tolist(),
+    own: EntriesHeader = {
+        "count": len(bars.start),
+        "exact": is_exact,
+        "slots": {
+            **times,
+            "lane": part.slot_lane[used].tolist(),
+            "row": part.slot_row[used].tolist(),
+            "entries": entries[used].tolist(),
+        },
     }
-    return _pack(bars, {**header, "exact": is_exact, "slots": slots}, columns, counts)
+    return pack({**header, **own}, columns)
 
 
-def _pack(
-    bars: Bars, header: Mapping[str, Any], columns: dict[str, WireColumn], counts: tuple[int, int]
-) -> bytes:
+def _stored(bars: Bars, counts: tuple[int, int]) -> tuple[SlotTimes, dict[str, WireColumn]]:
+    """Return the columns that all bars have; `counts` are the numbers of ops and steps of the trace."""
     ops, steps = counts
     entries = np.bincount(bars.slot)
     times = lane_times(bars.start, bars.end - bars.start, entries[entries > 0])
-    slots = {**header.get("slots", {}), "first": times.first.tolist(), "unit": times.unit.tolist()}
     columns = {
-        **columns,
         "gap": signed_column(times.gap),
         "extent": length_column(times.duration),
         "op": number_column(bars.op, ops),
@@ -113,4 +148,4 @@ def _pack(
         columns["turn"] = length_column(bars.turn)
     if bars.changed is not None:
         columns["changed"] = WireColumn(bars.changed.astype("u1"))
-    return pack({**header, "count": len(bars.start), "slots": slots}, columns)
+    return {"first": times.first.tolist(), "unit": times.unit.tolist()}, columns

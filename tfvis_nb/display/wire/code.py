@@ -6,7 +6,7 @@ the user's own files.
 
 import copy
 import re
-from typing import Any
+from typing import Literal, NotRequired, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -49,10 +49,46 @@ TEXTS = ("code_function", "code_text")
 """The columns of texts that `code` returns."""
 
 
+class SourceFile(TypedDict):
+    """A file of code, by its unique name."""
+
+    name: str
+    own: bool  # Whether it is the user's, not a package's
+    text: str | None  # All of it; None if only lines on stacks are sent
+    # Edited after its code was loaded, or older than a cell that defines the same functions
+    mark: Literal["edited", "older"] | None
+    note: str | None  # The mark in a sentence
+
+
+class Totals(TypedDict):
+    """Times of some events in ns, and bytes."""
+
+    device: int
+    host: int
+    copied: int
+    events: int
+    sampled: int  # The part of host that is known from samples of Python
+
+
+class Unattributed(Totals):
+    """Totals of the events without a line, by one of `REASONS`."""
+
+    reason: str
+
+
+class CodeHeader(TypedDict):
+    """The code behind the events."""
+
+    files: list[SourceFile]
+    phases: list[str]
+    lines: NotRequired[list[list[int]]]  # Of the columns of `line_totals`
+    unattributed: NotRequired[list[Unattributed]]
+
+
 def code(
     trace: Trace, rows: np.ndarray, *, totals: bool
-) -> tuple[dict[str, Any], dict[str, WireColumn], list[pa.Array]]:
-    """Return the header, the columns, and the texts of `TEXTS`; all empty without stacks.
+) -> tuple[CodeHeader | None, dict[str, WireColumn], list[pa.Array]]:
+    """Return the header, the columns, and the texts of `TEXTS`; None and empty without stacks.
 
     `rows` are the events in the order of the wire; `totals` adds the time of each line in the whole trace.
     """
@@ -62,14 +98,14 @@ def code(
         lines = _frames(table, all_sampled_time(trace).lines if totals else None)
         used = _with_callers(table, stack, np.isin(table.stacks["frame"], lines))
     if table is None or not len(used):
-        return {}, {}, [pa.array([], pa.large_string())] * len(TEXTS)
+        return None, {}, [pa.array([], pa.large_string())] * len(TEXTS)
     caller, frame = (table.stacks[name].to_numpy()[used] for name in ("caller", "frame"))
     frames, of_stack = np.unique(frame, return_inverse=True)
     described = table.frames.take(pa.array(frames))
     files, place = _files(table, described["file"].to_numpy())
     file = place[described["file"].to_numpy()]
     here = np.searchsorted(used, stack[rows])
-    header = {"files": files, "phases": list(PHASES)}
+    header: CodeHeader = {"files": files, "phases": list(PHASES)}
     if totals:
         totals_of = line_totals(trace)
         header["lines"] = totals_of.assign(file=place[totals_of["file"]]).to_numpy(np.int64).tolist()
@@ -96,7 +132,7 @@ def code_bytes(trace: Trace) -> bytes:
     header, columns, texts = code(trace, np.zeros(0, np.int64), totals=True)
     numbers, strings = number_texts(texts)
     named = {name: WireColumn(number) for name, number in zip(TEXTS, numbers, strict=True)} if header else {}
-    return pack({"count": 0, "code": header or None}, columns | named | stored_texts(strings))
+    return pack({"count": 0, "code": header}, columns | named | stored_texts(strings))
 
 
 def without_code(trace: Trace) -> Trace:
@@ -149,11 +185,11 @@ def _with_callers(table: StackTable, stack: np.ndarray, sampled: np.ndarray) -> 
     return np.flatnonzero(used[:-1])
 
 
-def _files(table: StackTable, file: np.ndarray) -> tuple[list[dict[str, Any]], np.ndarray]:
+def _files(table: StackTable, file: np.ndarray) -> tuple[list[SourceFile], np.ndarray]:
     """Describe the files of frames, each name once, and return the index of each file in the table."""
     places: dict[tuple[str, str | None, bool], int] = {}
     names: dict[str, int] = {}
-    described: list[dict[str, Any]] = []
+    described: list[SourceFile] = []
     place = np.full(table.files.num_rows, -1)
     left = _MOST_TEXT
     for number in np.unique(file).tolist():
@@ -164,23 +200,20 @@ def _files(table: StackTable, file: np.ndarray) -> tuple[list[dict[str, Any]], n
             places[name, sent, edited] = len(described)
             names[name] = names.get(name, 0) + 1
             label = name if names[name] == 1 else f"{name} ({names[name]})"
-            mark, note = (
-                ("edited", Text("code_file_edited", file=printable(name, _MOST_NAME)))
-                if edited
-                else (None, None)
-            )
+            note = Text("code_file_edited", file=printable(name, _MOST_NAME)) if edited else None
+            mark: Literal["edited"] | None = "edited" if edited else None
             described.append({"name": label, "own": own, "text": sent, "mark": mark, "note": note})
         place[number] = places[name, sent, edited]
     _mark_older_cells(described)
     return described, place
 
 
-def _mark_older_cells(files: list[dict[str, Any]]) -> None:
+def _mark_older_cells(files: list[SourceFile]) -> None:
     """Mark cells with functions or classes that a later cell defines again."""
     cells = [(int(found[1]), file) for file in files if (found := _CELL.match(file["name"])) and file["text"]]
     later: dict[str, str] = {}
     for _, file in sorted(cells, key=lambda cell: -cell[0]):
-        names = list(dict.fromkeys(_DEFINITION.findall(file["text"])))
+        names = list(dict.fromkeys(_DEFINITION.findall(file["text"] or "")))
         if again := [name for name in names if name in later]:
             shown = ", ".join(again)
             file |= {
@@ -211,7 +244,7 @@ def line_totals(trace: Trace) -> pd.DataFrame:
     return pd.concat([table, more]).groupby(["file", "line", "phase"]).sum().reset_index().astype(np.int64)
 
 
-def unattributed(trace: Trace) -> list[dict[str, Any]]:
+def unattributed(trace: Trace) -> list[Unattributed]:
     """Add up the events without a line by reason, one of `REASONS`, with figures as in `line_totals`."""
     _, rows = _own_frames(trace, attributed=False)
     reason = reasons(trace, rows, event_stacks(trace)[rows])
@@ -220,9 +253,17 @@ def unattributed(trace: Trace) -> list[dict[str, Any]]:
         waiting = pd.DataFrame([{**dict.fromkeys(_FIGURES, 0), "host_ns": waits}], index=[WAITING])
         table = pd.concat([table, waiting]).groupby(level=0).sum()
     return [
-        {"reason": one, **dict(zip(_FIGURES.values(), table.loc[one].to_numpy().tolist(), strict=True))}
+        {
+            "reason": one,
+            "device": device,
+            "host": host,
+            "copied": copied,
+            "events": events,
+            "sampled": sampled,
+        }
         for one in REASONS
         if one in table.index
+        for device, host, copied, events, sampled in [map(int, table.loc[one])]
     ]
 
 

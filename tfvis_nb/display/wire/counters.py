@@ -3,7 +3,7 @@
 ``js/model/wire/counters.ts`` reads it.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -23,15 +23,33 @@ MOST_VALUES = 1_000_000
 _PER_BUCKET = 4
 
 
+class CounterHeader(TypedDict):
+    """A series of a counter; times in ns from the origin."""
+
+    task: str
+    device: str  # It may have no lanes
+    counter: str
+    series: str
+    unit: str  # Such as "bytes" or "%"; empty if unknown
+    least: float  # Of all values
+    most: float
+    at: int  # The time of the first maximum
+    first: int  # The time of the first value here
+    reduced: NotRequired[bool]  # Whether values are left out
+
+
+class CounterFigures(TypedDict):
+    """Figures of a series in a range of time; the mean is weighted by time."""
+
+    least: float
+    mean: float
+    most: float
+
+
 class CounterTracks(NamedTuple):
-    """The tracks of a trace with their columns, ``counter_0_gap`` and so on.
+    """The tracks of a trace with their columns, ``counter_0_gap`` and so on; `unsent` series have none."""
 
-    A track in `header` has `SERIES`, ``least`` and ``most`` of all its values, ``at`` (time of the first
-    maximum) and ``first`` (time of its first value here), both in ns from the origin, and ``reduced`` if not
-    all values are sent. `unsent` series have no track.
-    """
-
-    header: list[dict[str, Any]]
+    header: list[CounterHeader]
     columns: dict[str, WireColumn]
     unsent: int = 0
 
@@ -60,16 +78,22 @@ def counter_tracks(
         if buckets:
             kept = reduced(time, value, buckets)
             time, value = time[kept], value[kept]
-        named = {name: str(shown[name].iloc[every.start]) for name in SERIES}
+        task, device, counter, series, unit = (str(shown[name].iloc[every.start]) for name in SERIES)
         levels = all_values[every]
-        figures = {
+        header: CounterHeader = {
+            "task": task,
+            "device": device,
+            "counter": counter,
+            "series": series,
+            "unit": unit,
             "least": float(levels.min()),
             "most": float(levels.max()),
             "at": int(all_times[every][levels.argmax()]),
             "first": int(time[0]) if len(time) else 0,
         }
-        is_reduced = {"reduced": True} if len(time) < own.stop - own.start else {}
-        tracks_sent.header.append({**named, **figures, **is_reduced})
+        if len(time) < own.stop - own.start:
+            header["reduced"] = True
+        tracks_sent.header.append(header)
         gap = np.diff(time, prepend=time[:1])
         tracks_sent.columns[f"counter_{track}_gap"] = length_column(gap)
         tracks_sent.columns[f"counter_{track}_level"] = _levels(value)
@@ -83,22 +107,18 @@ def counter_bytes(trace: Trace, start: int, end: int, *, most_values: int) -> by
     return pack(header, tracks.columns)
 
 
-def counter_figures(trace: Trace, start: float, end: float) -> list[dict[str, float] | None]:
-    """Return ``least``, ``mean`` and ``most`` of each track from `start` to `end` (ns from the origin)."""
+def counter_figures(trace: Trace, start: float, end: float) -> list[CounterFigures | None]:
+    """Return the figures of each track from `start` to `end` (ns from the origin)."""
     shown = _numbered(trace)
     if not len(shown):
         return []
     origin = origin_ns(trace.events)
     statistics = counter_statistics(trace, (origin + round(start), origin + round(end)))
-    figures = ("least", "mean", "most")
-    by_series = {
-        tuple(map(str, key)): dict(zip(figures, row, strict=True))
-        for key, row in zip(
-            statistics[list(SERIES)].itertuples(index=False, name=None),
-            statistics[list(figures)].itertuples(index=False, name=None),
-            strict=True,
-        )
-    }
+    by_series: dict[tuple[str, ...], CounterFigures] = {}
+    for *key, least, mean, most in zip(
+        *(statistics[name] for name in (*SERIES, "least", "mean", "most")), strict=True
+    ):
+        by_series[tuple(map(str, key))] = {"least": least, "mean": mean, "most": most}
     names = shown.take(series_starts(shown))[list(SERIES)].itertuples(index=False, name=None)
     return [by_series.get(tuple(map(str, name))) for name in names]
 

@@ -5,7 +5,7 @@ those of `tfvis_nb.display.wire.drawn`.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -19,24 +19,56 @@ from tfvis_nb.analysis.steps.layers import event_layers
 from tfvis_nb.core.data_types import dtype_names
 from tfvis_nb.core.prediction import moved
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.overview.card import card
-from tfvis_nb.display.overview.findings_block import findings_block
-from tfvis_nb.display.wire.code import TEXTS, code
+from tfvis_nb.display.overview.card import OverviewCard, card
+from tfvis_nb.display.overview.findings_block import FindingsBlock, findings_block
+from tfvis_nb.display.wire.code import TEXTS, CodeHeader, code
 from tfvis_nb.display.wire.container import WireColumn, pack
-from tfvis_nb.display.wire.counters import CounterTracks, counter_tracks
+from tfvis_nb.display.wire.counters import CounterHeader, CounterTracks, counter_tracks
 from tfvis_nb.display.wire.lane_times import number_column, optional_column, signed_column
-from tfvis_nb.display.wire.memory import memory_tracks, name_columns
+from tfvis_nb.display.wire.memory import MemoryHeader, memory_tracks, name_columns
 from tfvis_nb.display.wire.nested import nested_rows
 from tfvis_nb.display.wire.node_facts import FACTS, node_facts
 from tfvis_nb.display.wire.records import id_columns, memory_columns, output_columns, output_shapes
-from tfvis_nb.display.wire.step_parts import step_parts
+from tfvis_nb.display.wire.step_parts import StepPartsHeader, step_parts
 from tfvis_nb.display.wire.string_table import number_texts, stored_texts
-from tfvis_nb.display.wire.waiting import waiting
+from tfvis_nb.display.wire.waiting import WaitingHeader, waiting
 from tfvis_nb.events import SHOWN
 from tfvis_nb.texts import Text
 
 _NONE = 65535
 _OWN_NAME = "\N{SUBSTITUTE}"
+
+
+class Overview(OverviewCard):
+    """The panel next to the timeline, for a whole run."""
+
+    findings: FindingsBlock
+    task: str  # The one of several tasks that the first problem names; else empty
+
+
+class Ids(TypedDict):
+    """A column of ids: its label, and the distinct ids as texts because they exceed a float64."""
+
+    label: str
+    texts: list[str]
+
+
+class DetailsHeader(TypedDict):
+    """The content of the details panel."""
+
+    count: int
+    devices: list[str]
+    tasks: NotRequired[list[str]]  # Of the ranks, if there are any
+    allocators: list[str]
+    dtypes: dict[str, str]
+    own_name: str  # Placeholder in labels for the event's own name; empty without one
+    ids: dict[str, Ids]  # By column
+    tracks: list[MemoryHeader]
+    counters: list[CounterHeader]
+    counters_unsent: int  # Series after the last track
+    overview: NotRequired[Overview]
+    code: NotRequired[CodeHeader]
+    layers: NotRequired[list[str]]  # Names; that of events outside layers is empty
 
 
 def details(
@@ -69,9 +101,9 @@ def details(
     tasks, arrived = _arrivals(trace, rows)
     columns |= arrived | _uncertain(trace, rows)
     columns |= _edges(trace, rows) | _operands(operand_links(trace) if operands is None else operands, rows)
-    waited, more = waiting(trace, rows) if waits else ({}, {})
+    waited, more = waiting(trace, rows) if waits else (WaitingHeader(), {})
     columns |= more
-    stepwise, more = step_parts(trace) if overview else ({}, {})
+    stepwise, more = step_parts(trace) if overview else (StepPartsHeader(), {})
     columns |= more
 
     nested = None if trace.nested is None else trace.nested.take(pa.array(rows))
@@ -102,10 +134,9 @@ def details(
     columns |= allocated | name_columns(tracks, name)
     columns |= output_columns(outputs) | {"output_shape": WireColumn(shape)} | memory | stored_texts(texts)
     columns |= {column: WireColumn(numbers) for column, numbers in zip(kept, kept_ids, strict=True)}
-    header = {
+    header: DetailsHeader = {
         "count": len(events),
         "devices": devices,
-        **({"tasks": tasks} if tasks else {}),
         "allocators": allocators,
         "dtypes": {str(number): name for number, name in dtype_names().items()},
         "own_name": own_name,
@@ -113,18 +144,21 @@ def details(
         "tracks": tracks,
         "counters": counters.header,
         "counters_unsent": counters.unsent,
-        **waited,
-        **stepwise,
-        **({"overview": _overview(trace)} if overview else {}),
-        **({"code": code_header} if code_header else {}),
-        **({"layers": layers} if layers else {}),
     }
-    return pack(header, columns)
+    if tasks:
+        header["tasks"] = tasks
+    if overview:
+        header["overview"] = _overview(trace)
+    if code_header:
+        header["code"] = code_header
+    if layers:
+        header["layers"] = layers
+    return pack({**header, **waited, **stepwise}, columns)
 
 
-def _overview(trace: Trace) -> dict[str, Any]:
+def _overview(trace: Trace) -> Overview:
     """Return the overview and the findings for the details panel."""
-    return card(trace) | {"findings": findings_block(trace), "task": _late_task(trace)}
+    return {**card(trace), "findings": findings_block(trace), "task": _late_task(trace)}
 
 
 def _late_task(trace: Trace) -> str:
@@ -150,12 +184,13 @@ def _optional(values: pd.Series, relative: Callable[[np.ndarray], np.ndarray] | 
     return optional_column(whole if relative is None else relative(whole), values.notna().to_numpy())
 
 
-def _ids(events: pd.DataFrame) -> tuple[dict[str, dict[str, Any]], dict[str, WireColumn]]:
+def _ids(events: pd.DataFrame) -> tuple[dict[str, Ids], dict[str, WireColumn]]:
     """Store the columns that are shown unformatted, as texts because 64 bits exceed a float64.
 
     A number below 1 is none that a system gives a thread, but an address or a hash.
     """
-    shown, columns = {}, {}
+    shown: dict[str, Ids] = {}
+    columns: dict[str, WireColumn] = {}
     for name, label in SHOWN.items():
         codes, distinct = pd.factorize(events[name].mask(events[name] <= 0))
         if len(distinct):

@@ -10,6 +10,7 @@ from tfvis_nb.display.wire.header import (
     changes,
     op_table,
     origin_ns,
+    sent_lanes,
     step_table,
     trace_header,
 )
@@ -43,7 +44,7 @@ def drawn(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = N
         trace,
         title=trace.title if title is None else title,
         span=int(bars.end.max(initial=0)),
-        lanes=lanes.table[["task", "device", "lane", "kind", "events"]].to_dict("records"),
+        lanes=sent_lanes(lanes.table),
         steps=steps,
         ops=ops,
     )

@@ -3,9 +3,9 @@
 ``js/model/wire/header.ts`` reads it. Times are nanoseconds from ``origin_ns``, the earliest start.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import dropwhile
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -13,15 +13,13 @@ import pandas as pd
 from tfvis_nb.analysis.events.lane_order import distinct_places
 from tfvis_nb.analysis.steps.slow_steps import step_kinds
 from tfvis_nb.analysis.steps.utilization import busiest_accelerator
-from tfvis_nb.core.clock_bounds import to_json
+from tfvis_nb.core.clock_bounds import ClockBounds, to_json
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.note_order import most_important_first
 from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.core.prediction import moved, prediction_sentence
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
-
-Records = Sequence[Mapping[Any, Any]]
 
 MOST_LANES = 2**16
 """Maximum lanes of a timeline, because the front end stores the lane of an event in two bytes."""
@@ -33,17 +31,67 @@ _ATYPICAL, _MOST_SHOWN = 3, 2 / 3
 """A multiple of the median step, and a share of the whole time; see `_typical_steps`."""
 
 
+class SentLane(TypedDict):
+    """A lane of a timeline."""
+
+    task: str
+    device: str
+    lane: str
+    kind: str
+    events: int
+    rows: NotRequired[int]  # If they are packed here
+    busy: NotRequired[int]  # How long anything ran in it, in ns
+    sums: NotRequired[bool]  # Whether it stands for the other lanes of its device while these are not shown
+
+
+class Step(TypedDict):
+    """A step of a timeline: its number, or `NO_STEP`, and its times."""
+
+    step: int
+    start: int
+    end: int
+    events: int  # Its own, and those outside steps that run during it
+    label: NotRequired[str]  # Besides the number: the runs fetched, the name of a marker
+    kind: NotRequired[int]  # Steps are compared with those of their kind; 0 if missing
+    device: NotRequired[int]  # How long the busiest accelerator was busy in it, in ns, if known
+
+
+class TimelineHeader(TypedDict):
+    """A timeline as a whole."""
+
+    title: str
+    origin_ns: str  # Epoch time of time 0, as text because it exceeds the whole numbers of a float64
+    span_ns: int  # Until the latest end
+    lanes: list[SentLane]
+    steps: list[Step]
+    notes: list[str]
+    predicted: str  # The changes of a prediction and their effect; empty for recorded times
+    clocks: list[ClockBounds]  # The first is the one that others are compared with
+    categories: Sequence[str]
+    ops: list[str]
+    opens: tuple[int, int] | None  # The range at which the view opens; None for everything
+
+
+def sent_lanes(lanes: pd.DataFrame) -> list[SentLane]:
+    """Describe lanes, given their table."""
+    names = ("task", "device", "lane", "kind", "events")
+    return [
+        {"task": task, "device": device, "lane": lane, "kind": kind, "events": events}
+        for task, device, lane, kind, events in zip(*(lanes[name].tolist() for name in names), strict=True)
+    ]
+
+
 def timeline_header(
     *,
     title: str,
     origin: int,
     span: int,
-    lanes: Records,
-    steps: Records,
+    lanes: list[SentLane],
+    steps: list[Step],
     ops: list[str],
     notes: Sequence[str],
-    busiest: list[int] | None = None,
-) -> dict[str, Any]:
+    busiest: tuple[int, int] | None = None,
+) -> TimelineHeader:
     """Describe a timeline that opens on its `busiest` part or typical steps; `trace_header` takes a trace."""
     return {
         "title": title,
@@ -61,8 +109,8 @@ def timeline_header(
 
 
 def trace_header(
-    trace: Trace, *, title: str, span: int, lanes: Records, steps: Records, ops: list[str]
-) -> dict[str, Any]:
+    trace: Trace, *, title: str, span: int, lanes: list[SentLane], steps: list[Step], ops: list[str]
+) -> TimelineHeader:
     """Describe a trace with the given lanes, steps and ops."""
     notes = most_important_first(trace.notes)
     origin = origin_ns(trace.events)
@@ -74,7 +122,7 @@ def trace_header(
     return {**header, "predicted": prediction_sentence(trace), "clocks": to_json(trace.clock_bounds)}
 
 
-def _busiest(start: np.ndarray, duration: np.ndarray) -> list[int] | None:
+def _busiest(start: np.ndarray, duration: np.ndarray) -> tuple[int, int] | None:
     """Return the range at which a timeline opens, if most of the whole is empty; else None.
 
     Pauses of a tenth of the whole divide it into parts. If they make up more than three quarters, everything
@@ -94,10 +142,10 @@ def _busiest(start: np.ndarray, duration: np.ndarray) -> list[int] | None:
     # If no part has a duration, the one with the most events.
     here = np.flatnonzero(part == np.lexsort((np.bincount(part), time))[-1])
     first, last = int(start[here[0]]), int(reached[here[-1]])
-    return [first, last] if last > first else None
+    return (first, last) if last > first else None
 
 
-def _typical_steps(steps: Records, span: int) -> list[int] | None:
+def _typical_steps(steps: Sequence[Step], span: int) -> tuple[int, int] | None:
     """Return the range of steps, if the rest takes over a third of the time; else None.
 
     Leading steps that take over three times the median compile or warm up, so they belong to the rest.
@@ -108,7 +156,7 @@ def _typical_steps(steps: Records, span: int) -> list[int] | None:
     median = sorted(end - first for first, end in known)[(len(known) - 1) // 2]
     later = list(dropwhile(lambda span: span[1] - span[0] > _ATYPICAL * median, known))
     first, last = later[0][0], max(end for _, end in later)
-    return [first, last] if 0 < last - first <= _MOST_SHOWN * span else None
+    return (first, last) if 0 < last - first <= _MOST_SHOWN * span else None
 
 
 def origin_ns(events: pd.DataFrame) -> int:
@@ -116,17 +164,12 @@ def origin_ns(events: pd.DataFrame) -> int:
     return int(events["start_ns"].iloc[0]) if len(events) else 0
 
 
-def step_table(trace: Trace, events: pd.DataFrame) -> tuple[list[dict[str, Any]], np.ndarray]:
-    """Describe the steps of a trace, and return the position of each event's step in that list.
-
-    ``events`` counts the events shown with it: its own, and those outside steps that run during it.
-    ``device`` is the busy time of the busiest accelerator in a step (ns), if known; ``kind`` numbers the
-    kinds of steps, which are compared among themselves.
-    """
+def step_table(trace: Trace, events: pd.DataFrame) -> tuple[list[Step], np.ndarray]:
+    """Describe the steps of a trace, and return the position of each event's step in that list."""
     origin, labels = origin_ns(trace.events), trace.step_labels
     steps, position = distinct_places(events["step"].to_numpy())
     spans = trace.steps.set_index("step").loc[steps, ["start_ns", "end_ns", "events"]].to_numpy(np.int64)
-    described: list[dict[str, Any]] = [
+    described: list[Step] = [
         {"step": s, "start": a - origin, "end": b - origin, "events": n, "label": labels.get(s, "")}
         for s, (a, b, n) in zip(steps.tolist(), spans.tolist(), strict=True)
     ]

@@ -4,7 +4,7 @@
 """
 
 import re
-from typing import Any, NamedTuple
+from typing import NamedTuple, NotRequired, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -30,16 +30,25 @@ _OF_GPU = re.compile(r"^GPU_(\d+)_")
 _OF_TPU = re.compile(r"^device (\d+)$")
 
 
+class MemoryHeader(TypedDict):
+    """The memory of an allocator of a task; times in ns from the origin."""
+
+    task: str
+    allocator: str
+    device: str  # Of its lanes; empty without one
+    peak: int  # Bytes
+    at: int  # The time of the first peak
+    first: int  # The time of the first allocation
+    unit: int  # Of the times in the columns, in ns
+    buffers: int
+    unsent: int  # Smaller buffers that are not sent
+    estimated: NotRequired[bool]  # Whether lifetimes are estimated from what read outputs
+
+
 class MemoryTracks(NamedTuple):
-    """Memory in the timeline: a track for each allocator of a task, with its columns.
+    """Memory in the timeline: a track for each allocator of a task, with its columns."""
 
-    A track in `header` has ``task``, ``allocator``, ``device`` (of its lanes, ``""`` without one), ``peak``
-    (bytes), ``at`` and ``first`` (times of the peak and of the first allocation, ns from the origin),
-    ``unit`` (ns, of the times in its columns), ``buffers`` (the number sent), ``unsent`` (the number of
-    smaller ones not sent), and ``estimated`` if times of buffers are estimated.
-    """
-
-    header: list[dict[str, Any]]
+    header: list[MemoryHeader]
     columns: dict[str, WireColumn]
     names: pd.Series  # of the tensor in each buffer, track by track
 
@@ -63,10 +72,20 @@ def memory_tracks(trace: Trace) -> MemoryTracks:
         times, columns = _track(levels, sent, origin)
         columns |= alias_columns(trace, sent)
         task, allocator = map(str, where)
-        named = {"task": task, "allocator": allocator, "device": _device(trace, task, allocator)}
-        tracks.header.append({**named, **times, "buffers": len(sent), "unsent": len(own) - len(sent)})
+        header: MemoryHeader = {
+            "task": task,
+            "allocator": allocator,
+            "device": _device(trace, task, allocator),
+            "peak": times["peak"],
+            "at": times["at"],
+            "first": times["first"],
+            "unit": times["unit"],
+            "buffers": len(sent),
+            "unsent": len(own) - len(sent),
+        }
         if own["estimated"].any():
-            tracks.header[-1]["estimated"] = True
+            header["estimated"] = True
+        tracks.header.append(header)
         tracks.columns.update({f"track_{number}_{name}": column for name, column in columns.items()})
         names.append(sent["name"])
     return tracks._replace(names=pd.concat(names))
@@ -112,7 +131,7 @@ def memory_bytes(trace: Trace) -> bytes:
     return pack(header, {**tracks.columns, **name_columns(tracks.header, names), **stored_texts(texts)})
 
 
-def name_columns(tracks: list[dict[str, Any]], names: np.ndarray) -> dict[str, WireColumn]:
+def name_columns(tracks: list[MemoryHeader], names: np.ndarray) -> dict[str, WireColumn]:
     """Store the name numbers of the buffers, in the order of `memory_tracks`, track by track."""
     ends = np.cumsum([track["buffers"] for track in tracks])
     parts = np.split(names, ends[:-1]) if tracks else []

@@ -3,7 +3,7 @@
 ``js/model/wire/step_parts.ts`` reads it.
 """
 
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
@@ -16,10 +16,17 @@ from tfvis_nb.display.wire.container import WireColumn
 _LONGEST = 400
 
 
-def step_parts(trace: Trace) -> tuple[dict[str, Any], dict[str, WireColumn]]:
+class StepPartsHeader(TypedDict):
+    """The names of activities and of tasks, in a trace of several steps."""
+
+    parts: NotRequired[list[str]]
+    parts_tasks: NotRequired[list[str]]
+
+
+def step_parts(trace: Trace) -> tuple[StepPartsHeader, dict[str, WireColumn]]:
     """Store the parts of the steps of a trace of several steps.
 
-    Returns the entries of the details header (names of activities and of tasks), and the columns: for each
+    Returns the entries of the details header, and the columns: for each
     step and task, in the order of `trace.breakdown`, ``parts_step``, the step's number, ``parts_task``, the
     index of the task, and ``parts_total``, the length of the step in ns; ``parts_ns`` has the times of all
     activities of the first of these rows, then those of the second.
@@ -32,7 +39,7 @@ def step_parts(trace: Trace) -> tuple[dict[str, Any], dict[str, WireColumn]]:
     used = (times != 0).max(axis=0, initial=False)
     tasks, task = np.unique(table["task"].astype(str).to_numpy(object), return_inverse=True)
     several = len(tasks) > 1
-    header = {
+    header: StepPartsHeader = {
         "parts": [part.removesuffix("_ns") for part, is_used in zip(PARTS, used, strict=True) if is_used],
         "parts_tasks": [printable(task_label(name), _LONGEST) if several else "" for name in tasks],
     }

@@ -3,7 +3,7 @@
 ``js/model/wire/waiting.ts`` reads it.
 """
 
-from typing import Any
+from typing import NotRequired, TypedDict
 
 import numpy as np
 import pandas as pd
@@ -21,24 +21,32 @@ from tfvis_nb.display.wire.header import origin_ns
 from tfvis_nb.display.wire.lane_times import length_column, optional_column, signed_column
 
 
-def waiting(trace: Trace, rows: np.ndarray) -> tuple[dict[str, Any], dict[str, WireColumn]]:
+class WaitingHeader(TypedDict):
+    """Critical paths and idle devices, if there are any: kinds of pieces with their definitions."""
+
+    path: NotRequired[list[tuple[str, str]]]
+    path_runs: NotRequired[int]  # Kinds of a path with this index or higher are waits
+    idle: NotRequired[list[tuple[str, str]]]
+    idle_places: NotRequired[list[tuple[str, str]]]  # Task and device
+
+
+def waiting(trace: Trace, rows: np.ndarray) -> tuple[WaitingHeader, dict[str, WireColumn]]:
     """Store the paths of all steps, the slack of events, and why devices were idle, for `rows` in wire order.
 
-    Returns the entries of the details header, and the columns. The header has each kind of piece with its
-    definition; kinds of a path with index ``path_runs`` or higher are waits. Pieces of paths, and of idle
+    Returns the entries of the details header, and the columns. Pieces of paths, and of idle
     time device by device, are ordered by time: ``..._gap`` is the time since the previous piece in ns,
     ``..._row`` the distance of its event's row from that of the previous piece. A missing event has row -1.
     """
     row = np.empty(len(rows), np.int64)
     row[rows] = np.arange(len(rows))
     path, gaps, spare = trace.critical_path, trace.idle_gaps, trace.slack
-    header: dict[str, Any] = {}
+    header: WaitingHeader = {}
     columns: dict[str, WireColumn] = {}
     if not path.empty:
         columns |= _pieces("path", path, row, origin_ns(trace.events))
         used, codes = np.unique(path["category"].cat.codes.to_numpy(), return_inverse=True)
         names = [str(path["category"].cat.categories[number]) for number in used]
-        header["path"] = [[name.replace("_", " "), without_unit(PATHS[name])] for name in names]
+        header["path"] = [(name.replace("_", " "), without_unit(PATHS[name])) for name in names]
         header["path_runs"] = sum(name not in WAITS for name in names)
         columns["path_kind"] = WireColumn(codes.astype("u1"))
     if not gaps.empty:
@@ -46,9 +54,9 @@ def waiting(trace: Trace, rows: np.ndarray) -> tuple[dict[str, Any], dict[str, W
         order = np.lexsort((gaps["start_ns"], device))
         gaps, device = gaps.take(order), device[order]
         first = gaps.drop_duplicates(["task", "device"])
-        header["idle_places"] = first[["task", "device"]].astype(str).to_numpy().tolist()
+        header["idle_places"] = list(zip(first["task"].astype(str), first["device"].astype(str), strict=True))
         causes = cause_names(trace)
-        header["idle"] = [[causes[cause], without_unit(GAPS[cause])] for cause in CAUSES]
+        header["idle"] = [(causes[cause], without_unit(GAPS[cause])) for cause in CAUSES]
         columns |= _pieces(
             "idle", gaps.rename(columns={"cause_event": "event"}), row, origin_ns(trace.events)
         )

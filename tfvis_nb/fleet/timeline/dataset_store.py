@@ -13,7 +13,7 @@ from tfvis_nb.display.store.answers import Answer
 from tfvis_nb.display.store.search import Codes, Found
 from tfvis_nb.display.store.totals import Spans
 from tfvis_nb.display.wire import bars as wire
-from tfvis_nb.display.wire.header import timeline_header
+from tfvis_nb.display.wire.header import Step, TimelineHeader, sent_lanes, timeline_header
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.fleet.timeline.bar_columns import Bars
 from tfvis_nb.fleet.timeline.bars_read import DatasetBars
@@ -97,7 +97,11 @@ class DatasetStore:
         self.parts = parts
         self.places = places
         self.origin, self.span = places.origin, places.span
-        self.steps = places.steps.to_dict("records")
+        columns = (places.steps[name].tolist() for name in ("step", "start", "end", "events", "label"))
+        self.steps: list[Step] = [
+            {"step": step, "start": start, "end": end, "events": events, "label": label}
+            for step, start, end, events, label in zip(*columns, strict=True)
+        ]
         self.recorded = Trace(event_table.build({}, rows=0))
         self.events = int(places.steps["events"].sum())
         self.most_ids, self.most_spans = MOST_IDS, MOST_SPANS
@@ -109,10 +113,13 @@ class DatasetStore:
         self.ops = sorted({op for part in parts for op in part.described["ops"]})
         shared.ops.of(np.arange(len(self.ops)), pa.array(self.ops, pa.string()))
 
-    def header(self, title: str) -> dict[str, Any]:
+    def header(self, title: str) -> TimelineHeader:
         """Describe the timeline."""
         places = self.places
-        lanes = places.lanes.to_dict("records")
+        lanes = sent_lanes(places.lanes)
+        figures = (places.lanes[name].tolist() for name in ("busy", "rows"))
+        for lane, busy, rows in zip(lanes, *figures, strict=True):
+            lane["busy"], lane["rows"] = busy, rows
         for lane in lanes[len(lanes) - places.devices :]:
             lane["sums"] = True
         return timeline_header(

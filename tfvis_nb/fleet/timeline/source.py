@@ -111,7 +111,7 @@ class DatasetSource:
 
     def outline(self, title: str) -> bytes:
         """Return the bytes that are drawn first."""
-        return self._answers.outline_bytes(title, self.rest)
+        return self._answers.outline_bytes(title, "lanes")
 
     def _notes(self) -> list[Text]:
         counts = {"tasks": self.tasks, "steps": int((self.places.steps["step"] != NO_STEP).sum())}

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, TypedDict
 
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.steps import breakdown
-from tfvis_nb.core.format import without_unit
 from tfvis_nb.core.labels import printable, shown_task
+from tfvis_nb.display.tabs.blocks import ColumnHead, ColumnUnit, TableColumn
 from tfvis_nb.display.tabs.wording import activity_label
 from tfvis_nb.display.wire.container import WireColumn, pack
 from tfvis_nb.fleet.analysis.grid import DURATION, Grid, grid, place_of
@@ -33,13 +33,13 @@ _LABELS = {
 _DEFINITIONS = step_figures.FIGURES | {part: breakdown.FIGURES[part] for part in breakdown.PARTS}
 
 
-class Metric(NamedTuple):
-    """A metric of the steps for the front end."""
+class GridHeader(TypedDict):
+    """The rows and columns of a heat map."""
 
-    name: str
-    label: str
-    unit: str
-    definition: str
+    title: str
+    tasks: list[str]  # A row each
+    runs: list[str]
+    metrics: list[ColumnHead]
 
 
 class Cells:
@@ -57,12 +57,12 @@ class Cells:
             raise ValueError(Text("fleet_too_large", cells=count, most=MOST_CELLS))
 
     @cached_property
-    def metrics(self) -> list[Metric]:
+    def metrics(self) -> list[TableColumn]:
         """The metrics that are not 0 everywhere, step time first."""
         table = self.grid.table
         names = [name for name in metrics(table) if name == DURATION or self._varies(table[name])]
         names.sort(key=lambda name: name != DURATION)
-        return [Metric(name, label(name), _unit(name), _definition(name)) for name in names]
+        return [TableColumn(name, label(name), _unit(name), _DEFINITIONS.get(name, "")) for name in names]
 
     @staticmethod
     def _varies(column: pd.Series) -> bool:
@@ -125,11 +125,11 @@ class Cells:
         group = np.zeros(len(run), np.uint32)
         for number, steps in enumerate(self.grid.alike(), 1):
             group[steps] = number
-        header = {
+        header: GridHeader = {
             "title": title,
             "tasks": self.tasks,
             "runs": [printable(name, LONGEST_NAME) for name in self.runs],
-            "metrics": [metric._asdict() for metric in self.metrics],
+            "metrics": [metric.head() for metric in self.metrics],
         }
         columns = {
             "run": WireColumn(run, "delta-shuffle"),
@@ -154,13 +154,9 @@ def label(metric: str) -> str:
     return activity_label(_LABELS.get(metric, metric))
 
 
-def _names(listed: Sequence[Metric]) -> str:
+def _names(listed: Sequence[TableColumn]) -> str:
     return ", ".join(metric.name for metric in listed)
 
 
-def _unit(metric: str) -> str:
+def _unit(metric: str) -> ColumnUnit:
     return "ns" if metric.endswith("_ns") else "bytes" if metric.endswith("bytes") else "count"
-
-
-def _definition(metric: str) -> str:
-    return without_unit(_DEFINITIONS.get(metric, ""))

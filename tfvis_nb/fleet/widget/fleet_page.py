@@ -1,8 +1,6 @@
 """The exported fleet: heat map, tables and a few timelines as one HTML file that opens offline."""
 
-import gzip
 import html
-import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -10,9 +8,10 @@ from tfvis_nb.core.format import UNKNOWN, format_duration, format_file_size, for
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.bundles import bundle
-from tfvis_nb.display.pages.page import PageTooLargeError, packed_parts
+from tfvis_nb.display.pages.page import PageTooLargeError, packed_parts, packed_tabs
 from tfvis_nb.display.pages.template import framed
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
+from tfvis_nb.display.tabs.blocks import Part
 from tfvis_nb.display.wire.code import without_code
 from tfvis_nb.texts import Text
 
@@ -30,7 +29,7 @@ html { background: light-dark(#ffffff, #16181d); }
 
 def fleet_page(
     parts: dict[str, bytes],
-    tabs: Sequence[dict[str, Any]],
+    tabs: Sequence[Part],
     timelines: Iterable[tuple[int, Trace, str]],
     *,
     title: str,
@@ -45,8 +44,7 @@ def fleet_page(
     title, of which the page has as many as fit, and without code unless `source`. PageTooLargeError is raised
     if the rest is larger than `max_bytes`.
     """
-    content = json.dumps({"bokeh": "", "tabs": list(tabs)}, allow_nan=False)
-    parts = {**parts, "tabs": gzip.compress(content.encode(), mtime=0)}
+    parts = {**parts, "tabs": packed_tabs(tabs)}
     size = _size(parts)
     if max_bytes is not None and size > max_bytes:
         figures = {"size": format_file_size(size), "most": format_file_size(max_bytes)}
@@ -74,7 +72,7 @@ def fleet_page(
     )
 
 
-def fleet_still(summary: str, tabs: Sequence[dict[str, Any]] = ()) -> str:
+def fleet_still(summary: str, tabs: Sequence[Part] = ()) -> str:
     """Write a fleet's view without scripts: its size, and the first rows of its first table."""
     lines = [f"<p><b>{html.escape(summary)}</b></p>"]
     for block in [block for tab in tabs[:1] for block in tab["blocks"] if block["kind"] == "table"]:

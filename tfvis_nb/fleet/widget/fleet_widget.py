@@ -18,6 +18,7 @@ from tfvis_nb.core.options import check_title, only_known_options
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.composed import ComposedWidget
 from tfvis_nb.display.dashboard.computed_tabs import ComputedTabs
+from tfvis_nb.display.tabs.blocks import Part
 from tfvis_nb.display.timeline.linked import OpenedTimeline
 from tfvis_nb.display.timeline.timeline_widget import TimelineWidget
 from tfvis_nb.fleet.analysis.drift import fleet_drift
@@ -113,7 +114,7 @@ class FleetTables(ComputedTabs):
     def _parts_there(self) -> list[tuple[str, str]]:
         return [(title, title) for title in tables.TABS]
 
-    def _compute(self, title: str) -> dict[str, Any]:
+    def _compute(self, title: str) -> Part:
         return tables.contents(title, self._cells, self._ops_of_steps, self._column)
 
 

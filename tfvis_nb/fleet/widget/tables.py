@@ -12,7 +12,16 @@ from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_bytes, format_duration
 from tfvis_nb.core.labels import shown_task
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
-from tfvis_nb.display.tabs.blocks import MOST_ROWS, TableColumn, figures, key, table
+from tfvis_nb.display.tabs.blocks import (
+    MOST_ROWS,
+    EventIds,
+    Part,
+    TableBlock,
+    TableColumn,
+    figures,
+    key,
+    table,
+)
 from tfvis_nb.display.tabs.wording import activity_label
 from tfvis_nb.fleet.analysis import drift, outliers, slower_ops, stragglers
 from tfvis_nb.fleet.analysis.own_time import own_times
@@ -36,7 +45,7 @@ _FORMATS: Mapping[str, Callable[[Any], str]] = {
 }
 
 
-def outlier_blocks(cells: Cells) -> list[dict[str, Any]]:
+def outlier_blocks(cells: Cells) -> list[TableBlock]:
     """Return the table of steps, the longest first."""
     steps = cells.grid.table
     table_of_steps = outliers.fleet_outliers(steps)
@@ -53,7 +62,7 @@ def outlier_blocks(cells: Cells) -> list[dict[str, Any]]:
             ("activity", "Main cause", "text"),
             ("activity_ns", "Its excess", "ns"),
         ),
-        *figures(outliers.FIGURES, *([("work_ratio", "Kernels vs. median", "ratio")] if has_devices else [])),
+        *figures(outliers.FIGURES, ("work_ratio", "Kernels vs. median", "ratio") if has_devices else None),
     ]
     rows = table_of_steps.head(MOST_ROWS)
     places = zip(rows["run"], rows["step"], rows["task"], strict=True)
@@ -84,7 +93,7 @@ def outlier_blocks(cells: Cells) -> list[dict[str, Any]]:
     ]
 
 
-def straggler_blocks(cells: Cells) -> list[dict[str, Any]]:
+def straggler_blocks(cells: Cells) -> list[TableBlock]:
     """Return the table of tasks, those that others wait for most first."""
     late = stragglers.fleet_stragglers(cells.grid.table)
     columns = [
@@ -119,7 +128,7 @@ def straggler_blocks(cells: Cells) -> list[dict[str, Any]]:
         longest = np.nanargmax(np.where(runs == run, own[row], np.nan))
         zoom.append(_zoom(row * own.shape[1] + int(longest)))
     definition = "Which task of a job works longest while the others wait. A row opens its longest step."
-    blocks = [
+    blocks: list[TableBlock] = [
         table(
             "Tasks that hold up the others",
             rows,
@@ -136,7 +145,7 @@ def straggler_blocks(cells: Cells) -> list[dict[str, Any]]:
     return blocks
 
 
-def drift_blocks(cells: Cells) -> list[dict[str, Any]]:
+def drift_blocks(cells: Cells) -> list[TableBlock]:
     """Return tables of each period against the first, and of metrics and tasks in the last one against it."""
     by_period = _drift(cells, "period")
     reason = why_not(by_period)
@@ -211,7 +220,7 @@ def _drift(cells: Cells, by: drift.By) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True) if parts else whole
 
 
-def op_blocks(cells: Cells, ops: pd.DataFrame, since: Since) -> list[dict[str, Any]]:
+def op_blocks(cells: Cells, ops: pd.DataFrame, since: Since) -> list[TableBlock]:
     """Return the table of ops since a step compared with before it."""
     run, step = since
     ops_table = slower_ops.slower_ops(ops, since)
@@ -243,7 +252,7 @@ def op_blocks(cells: Cells, ops: pd.DataFrame, since: Since) -> list[dict[str, A
     return [block]
 
 
-BLOCKS: Mapping[str, Callable[[Cells], list[dict[str, Any]]]] = {
+BLOCKS: Mapping[str, Callable[[Cells], list[TableBlock]]] = {
     OUTLIERS: outlier_blocks,
     STRAGGLERS: straggler_blocks,
     DRIFT: drift_blocks,
@@ -251,7 +260,7 @@ BLOCKS: Mapping[str, Callable[[Cells], list[dict[str, Any]]]] = {
 """Title of a tab to the function that makes its blocks from the steps."""
 
 
-def contents(title: str, cells: Cells, ops: Callable[[], pd.DataFrame], since: int) -> dict[str, Any]:
+def contents(title: str, cells: Cells, ops: Callable[[], pd.DataFrame], since: int) -> Part:
     """Return a tab; `since` is the index of the step since which `ops` are compared."""
     blocks = op_blocks(cells, ops(), cells.step(since)) if title == OPS else BLOCKS[title](cells)
     return {"tab": title, "title": title, "blocks": blocks}
@@ -287,6 +296,6 @@ def _pairs(table_of_runs: pd.DataFrame, *names: str) -> list[tuple[Any, ...]]:
     return list(table_of_runs[list(names)].itertuples(index=False, name=None))
 
 
-def _zoom(number: int) -> dict[str, Any]:
+def _zoom(number: int) -> EventIds:
     """Identify a cell for the heat map."""
     return {"events": [number]}
