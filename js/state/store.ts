@@ -3,11 +3,13 @@
 import type { Host, Options } from "../host/host";
 import type { Annotation } from "../model/annotations";
 import { AlignedSteps } from "../model/lanes/aligned_steps";
+import { kindOf } from "../model/lanes/event_text";
 import { type Arrangement, arrange, laneKey } from "../model/lanes/layout";
 import { Placement, rowNumbers } from "../model/lanes/placement";
 import { liesIn } from "../model/lanes/selection_step";
 import { isSparse } from "../model/lanes/step_bars";
 import { tensorRows } from "../model/lanes/tensor_rows";
+import type { SameName } from "../model/lod/exact_events";
 import { beginsFolded, busyTime, foldRows, movesIn } from "../model/lod/folded";
 import { RowLevels } from "../model/lod/levels";
 import { mergedRows } from "../model/lod/merged";
@@ -243,6 +245,14 @@ export class Store extends SelectionState {
     const { searchText: text, remote, drawn, details, step } = this;
     if (!text.trim()) return null;
     return HAS_KERNEL && remote ? remote.matches(text, step) : search(drawn, details, text, step);
+  }
+
+  /** Events with the name and kind of event `id` (an op and its kernel share the name); null while not known. */
+  sameName(id: number): SameName | null {
+    const { remote, drawn, derived } = this;
+    if (HAS_KERNEL && remote) return remote.sameName(id);
+    const ids = derived.sameName(id).filter((other) => kindOf(drawn, other) === kindOf(drawn, id));
+    return { count: ids.length, total: ids.reduce((sum, other) => sum + drawn.duration[other], 0) };
   }
 
   setDetails(details: DetailsView): void {

@@ -212,20 +212,10 @@ function placeFacts(store: Store, id: number): Fact[] {
   for (const [term, value] of details?.ids(id) ?? []) facts.push([term, value]);
   const { step, steps } = store.run;
   if (step && steps.length > 1) facts.push(["Step", stepName(steps[step[id]]).replace(/^Step /, "")]);
-  const same = sameName(store, id);
+  const same = store.sameName(id);
   if (same && same.count > 1)
     facts.push(["Same name", `${formatNumber(same.count, "event")}, ${formatDuration(same.total)} in total`]);
   return facts;
-}
-
-/**
- * Events with the name and kind of event `id` (an op and its kernel share the name); null while not known.
- */
-function sameName(store: Store, id: number): { count: number; total: number } | null {
-  if (HAS_KERNEL && store.remote) return store.remote.sameName(id);
-  const { drawn } = store;
-  const ids = store.derived.sameName(id).filter((other) => kindOf(drawn, other) === kindOf(drawn, id));
-  return { count: ids.length, total: ids.reduce((sum, other) => sum + drawn.duration[other], 0) };
 }
 
 /** Longer lists are cut here until the user asks for the rest. */
