@@ -52,8 +52,11 @@ FOUND = {
     "h200/mixed_sparse_embedding_step?.pb": [CPU_OPS, LAUNCHES],
     "h200-tf218/mixed_sparse_embedding_step?.pb": [LAUNCHES, CPU_OPS],
     "gpu_tf221_mixed.pb.xz": [CPU_OPS, LAUNCHES],
-    "*two_logical_gpus_step?.pb": [VARIABLES, LAUNCHES],
-    "gpu_tf2??_two_logical.pb.xz": [VARIABLES, LAUNCHES],
+    "h200/two_logical_gpus_step?.pb": [VARIABLES, LAUNCHES],
+    "h200-tf218/two_logical_gpus_step?.pb": [LAUNCHES, VARIABLES],
+    "gpu_tf221_two_logical.pb.xz": [VARIABLES, LAUNCHES],
+    "gpu_tf218_two_logical.pb.xz": [LAUNCHES, VARIABLES],
+    "h200/mlp_software_trace.pb": ["missing_kernels.run"],
     # Tasks. Of one rank alone, and of equal ones, the time at collectives.
     "h200/straggler_ps_3gpuworkers_step0.pb": ["straggler.end"],
     "h200/mwms_straggler_worker?.xplane.pb": [COMMUNICATION],
