@@ -47,6 +47,7 @@ from tfvis_nb.analysis.source.python_samples import (
     sampled_figures,
     sampled_line,
 )
+from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.steps.outside_steps import (
     DAYS_APART,
     OutsideSteps,
@@ -150,7 +151,7 @@ def _find(trace: Trace) -> list[Finding]:
 def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     """Return the finding of a loop whose pauses a program can shorten, or that waits for input in them."""
     loop = loop_of(trace)
-    is_set_apart = len(loop) < int((trace.steps["step"] != NO_STEP).sum())
+    is_set_apart = other_steps(trace) is not trace
     start, end = pauses_of(loop)
     sampled, between_ns, loop_ns = _sampled(trace, start, end), outside.pauses_ns, outside.loop_ns
     calling = _calling_steps(trace, sampled.function if sampled else "")

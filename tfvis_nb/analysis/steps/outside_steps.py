@@ -7,6 +7,7 @@ import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.steps.other_steps import other_steps
+from tfvis_nb.analysis.steps.slow_steps import calls_of_steps, main_steps
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.metadata import PROFILES, PYTHON_SAMPLES, RETURNS
 from tfvis_nb.core.per_trace import per_trace
@@ -23,8 +24,9 @@ FIGURES: dict[str, str] = {
     "between_ns": "outside_ns - before_ns - after_ns, in ns: the pauses between steps.",
     "run_share": "outside_ns / run_ns, from 0 to 1: share of the run, not of step time.",
     "loop_ns": "From the start of the first step to the end of the last one, in ns. A first step that is set"
-    " apart (see its finding) is not part of the loop.",
-    "pauses_ns": "The part of loop_ns that no step covers, in ns.",
+    " apart (see its finding) is not part of the loop. If threads run steps at the same time, the loop is"
+    " that of the thread with the main kind of steps.",
+    "pauses_ns": "The part of loop_ns that no step of the loop covers, in ns.",
     "loop_share": "pauses_ns / loop_ns, from 0 to 1.",
 }
 
@@ -65,8 +67,15 @@ def pauses(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
 @validate_input
 @per_trace
 def loop_of(trace: Trace) -> pd.DataFrame:
-    """Return the rows of ``trace.steps`` that repeat: all steps but a first one that is set apart."""
+    """Return the rows of ``trace.steps`` that repeat: all steps but a first one that is set apart.
+
+    If threads run steps at the same time, these are the steps of the thread with the main kind of steps.
+    """
     steps = _until_returns(trace)
+    calls = calls_of_steps(trace)
+    if len(calls):
+        lanes = calls["lane"]
+        steps = steps[lanes[steps["step"]].isin(lanes[main_steps(trace)["step"]]).to_numpy()]
     return steps[steps["step"] != getattr(other_steps(trace), "first", NO_STEP)]
 
 

@@ -15,13 +15,13 @@ from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.steps.breakdown import PARTS, breakdown
 from tfvis_nb.analysis.unavailable import NONE, cannot_say
-from tfvis_nb.core.categories import map_categories
+from tfvis_nb.core.categories import is_kind, map_categories
 from tfvis_nb.core.format import format_ratio
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.median_step import is_first_slow, lower_median, median_of
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.search_sorted import distinct_numbers
-from tfvis_nb.core.step_spans import STEP_NS
+from tfvis_nb.core.step_spans import CALL, STEP_NS
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import only_step
@@ -32,7 +32,8 @@ FIGURES: dict[str, str] = {
     "median_step": "Number of the step of median duration among those of its kind: for an even number of "
     "steps the shorter of the two in the middle, for several equally long steps the first. A first step "
     f"of {SLOW_STEP_RATIO} times the median of the others or more does not count. Steps are of a "
-    "kind if their labels differ only in numbers, such as train and test, and if two kinds have three steps.",
+    "kind if their labels differ only in numbers, such as train and test, and if two kinds have three steps. "
+    "Steps that several threads of a process run at the same time are of a kind for each thread.",
     "excess_ns": "duration_ns minus the duration of the median step, in ns.",
     "ratio": "duration_ns / the duration of the median step.",
     "work_ns": "How long the busiest device ran kernels in the step, in ns: length of the union of its "
@@ -90,11 +91,57 @@ def step_kinds(trace: Trace) -> pd.Series:
 @validate_input
 @per_trace
 def named_kinds(trace: Trace) -> pd.Series:
-    """Return the label of each step without numbers, indexed by step."""
+    """Return the label of each step without numbers, indexed by step.
+
+    If threads of a process run steps of one label at the same time, their lanes are part of it.
+    """
     steps = trace.steps[trace.steps["step"] != event_table.NO_STEP]
     labels = steps["label"].astype(object).fillna("").astype(str)
     kinds = labels.str.replace(r"[\s#_]*\d+", "", regex=True).to_numpy(object)
-    return pd.Series(kinds, index=pd.Index(steps["step"].to_numpy(np.int64), name="step"), dtype=object)
+    named = pd.Series(kinds, index=pd.Index(steps["step"].to_numpy(np.int64), name="step"), dtype=object)
+    calls = calls_of_steps(trace)
+    if calls.empty:
+        return named
+    for kind in named.unique():
+        own = calls[(named == kind).to_numpy()]
+        if _overlap(own):
+            named.loc[own.index] = [f"{kind} ({lane})".lstrip() for lane in own["lane"]]
+    return named
+
+
+@validate_input
+@per_trace
+def calls_of_steps(trace: Trace) -> pd.DataFrame:
+    """Return lane, start and end of the call of each step, indexed by step, if several threads call at once.
+
+    JAX returns from a call before it has run, so its calls last to the ends of their steps. The table is
+    empty if no calls of different threads overlap. Tasks call their parts of a step at once, so it is also
+    empty for several tasks.
+    """
+    events = trace.events
+    is_call = is_kind(events, "host") & (events["step"] != event_table.NO_STEP).to_numpy()
+    if len(events["task"].unique()) > 1:
+        is_call[:] = False
+    rows = np.flatnonzero(is_call)
+    step, first = np.unique(events["step"].to_numpy(np.int64)[rows], return_index=True)
+    table = events.iloc[rows[first]]
+    start = table["start_ns"].to_numpy(np.int64)
+    steps = trace.steps[trace.steps["step"] != event_table.NO_STEP].set_index("step")["end_ns"]
+    of_jax = table["op"].astype(str).str.startswith(CALL).to_numpy(bool)
+    end = np.where(of_jax, steps[step].to_numpy(np.int64), start + table["duration_ns"].to_numpy(np.int64))
+    lanes = table["lane"].astype(str).to_numpy(object)
+    calls = pd.DataFrame({"lane": lanes, "start_ns": start, "end_ns": end}, index=step)
+    return calls if len(calls) == len(steps) and _overlap(calls) else calls[:0]
+
+
+def _overlap(calls: pd.DataFrame) -> bool:
+    """Return whether calls of different threads overlap."""
+    calls = calls.sort_values("start_ns", kind="stable")
+    start, end = (calls[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
+    thread = pd.factorize(calls["lane"])[0]
+    latest = np.maximum.accumulate(end)
+    of_latest = np.maximum.accumulate(np.where(end == latest, np.arange(len(end)), 0))
+    return bool(((start[1:] < latest[:-1]) & (thread[1:] != thread[of_latest[:-1]])).any())
 
 
 def kind_label(kind: str) -> str:
