@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,16 @@ def programs(trace: tv.Trace) -> list[str]:
     """Return the program of each event that ran one."""
     assert trace.nested is not None
     return [name for name in trace.nested[PROGRAM].to_pylist() if name]
+
+
+def test_threads_have_lanes_with_their_names(ones: Any) -> None:
+    with tv.trace(framework="jax") as t:
+        thread = threading.Thread(target=lambda: long_step(ones).block_until_ready(), name="trainer")
+        thread.start()
+        thread.join()
+        long_step(ones).block_until_ready()
+    calls = t.events[t.events["name"] == "PjitFunction(long_step)"]
+    assert set(calls["lane"]) == {"python", "python/trainer"}
 
 
 def test_a_loop_of_a_jitted_function_has_a_step_a_call(ones: Any) -> None:

@@ -118,7 +118,6 @@ def command(
     process = os.getpid()
     traced = ScriptTrace(script, outputs, recorder, FRAMEWORKS if framework is None else (framework,))
     traced.begin()
-    _call_the_process_python()
     try:
         status, failure = run_script(script, code, args)
         if os.getpid() != process:
@@ -135,12 +134,6 @@ def command(
     finally:
         traced.close()
     return status if complete else status or 1
-
-
-def _call_the_process_python() -> None:
-    """Name the main thread as Python does: profiles use that name for its lane, which comes first."""
-    with suppress(OSError):  # not Linux
-        Path("/proc/self/comm").write_text("python", encoding="ascii")
 
 
 def compiled(script: Path) -> types.CodeType:

@@ -68,7 +68,7 @@ class Trace(TraceTables, HtmlExport, PictureExport):
     sources
         The serialised ``RunMetadata`` of each session run, byte for byte, where it was kept.
     profiles
-        The serialised ``XSpace`` of each profile, likewise.
+        The serialised ``XSpace`` of each profile, likewise; recordings add the names of Python's threads.
     title
         A short name for the picture, such as the name of the file.
     step_labels

@@ -9,6 +9,7 @@ from typing import Any
 
 from tfvis_nb.core.progress import progress_after
 from tfvis_nb.recording.profiler.capture import XSpace
+from tfvis_nb.recording.profiler.thread_names import ThreadNames
 
 WAIT = "tfvis_nb_wait"
 """The name of the function that JAX runs last, to wait for all earlier work."""
@@ -36,6 +37,12 @@ class JaxProfile:
         self._epoch_ns = time.time_ns()
         # Not through jax.profiler, whose running profile belongs to the user.
         self._session: Any = _profiler.ProfilerSession(options)
+        self._threads = ThreadNames()
+        self._threads.watch()
+
+    def leave(self) -> None:
+        """Restore Python, also in a forked process, whose parent goes on profiling."""
+        self._threads.end()
 
     def stop(self) -> JaxXSpace:
         """Wait for JAX, end the profile and return its recording.
@@ -46,13 +53,14 @@ class JaxProfile:
             If another profile was running when this one started.
         """
         session, self._session = self._session, None
+        self.leave()
         ended_ns = time.time_ns()
         try:
             finish_devices()
         finally:
             with progress_after("JAX is collecting its profile"):
                 data = session.stop()
-        return JaxXSpace(data, self._epoch_ns, ended_ns)
+        return JaxXSpace(self._threads.named(data), self._epoch_ns, ended_ns)
 
 
 def finish_devices() -> None:

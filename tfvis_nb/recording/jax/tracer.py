@@ -95,6 +95,8 @@ class JaxTracer:
         self._open = self._lent = False
         self._keras.remove()
         self._replacements.undo()
+        if self._profile is not None:
+            self._profile.leave()
 
     def lend(self) -> None:
         """End the profile, because one that the program starts needs the profiler."""

@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from tfvis_nb.core.progress import progress_after
 from tfvis_nb.core.temporary_folder import TemporaryFolder
 from tfvis_nb.recording.profiler.log_filter import without_profiler_log
+from tfvis_nb.recording.profiler.thread_names import ThreadNames
 from tfvis_nb.texts import Text
 
 
@@ -49,20 +50,28 @@ class Profile:
         # Not through tf.profiler.experimental, whose running profile belongs to the user.
         self._session: Any = _pywrap_profiler.ProfilerSession()
         options = {name: _Level(level) for name, level in levels.items()}
+        self._threads = ThreadNames()
+        self._threads.watch()
         try:
             with without_profiler_log():
                 # TensorFlow reads the clock before it prepares the GPU.
                 self._epoch_ns = time.time_ns()
                 self._session.start(str(self._folder.path), options)
         except BaseException:
+            self.leave()
             self._folder.close()
             raise
+
+    def leave(self) -> None:
+        """Restore Python, also in a forked process, whose parent goes on profiling."""
+        self._threads.end()
 
     def stop(self) -> XSpace:
         """End the profile and return its recording; OSError if TensorFlow could not write it."""
         from tensorflow.python.framework import errors
 
         session, self._session = self._session, None
+        self.leave()
         try:
             # It takes about as long as the profiled code, if that ran many thousands of ops per second.
             with progress_after("TensorFlow is writing its profile"), without_profiler_log():
@@ -70,7 +79,8 @@ class Profile:
                 # that ended in another thread than they started, moves the events, and then writes
                 # through the old pointers. Only workers other than the first have such events.
                 session.export_to_tb()
-            return written(self._folder.path, self._epoch_ns)
+            profile = written(self._folder.path, self._epoch_ns)
+            return replace(profile, data=self._threads.named(profile.data))
         except errors.OpError as error:
             raise OSError(error.message) from error
         finally:

@@ -97,6 +97,8 @@ class ProfileTracer:
         self._calls.end()
         self._keras.remove()
         self._replacements.undo()
+        if self._profile is not None:
+            self._profile.leave()
 
     def lend(self) -> None:
         """End the profile, because one that the user's code starts needs the profiler."""
