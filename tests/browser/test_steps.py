@@ -107,6 +107,24 @@ def test_more_work_is_told_from_more_time(exported: OpenExported, tmp_path: Path
     )
 
 
+def test_details_of_a_slow_step_begin_with_its_finding(exported: OpenExported, tmp_path: Path) -> None:
+    steps = [(4.0, 1.0)] * 12
+    steps[3], steps[8] = (9.0, 1.0), (8.0, 1.0)
+    trace = training(steps)
+    (title,) = trace.findings.query("id == 'slow_steps.longer'")["title"]
+    timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
+    found = timeline.details.get_by_role("group").filter(has_text=title)
+    figures = timeline.details.get_by_role("heading", name="Top ops")
+    for step, is_slow in ((8, True), (3, True), (5, False)):
+        bars_of(timeline).locator("i").nth(step).click()
+        expect(timeline.title).to_have_text(re.compile(f"^Step {step}"))
+        expect(found).to_have_count(1)
+        top, below = found.bounding_box(), figures.bounding_box()
+        assert top
+        assert below
+        assert (top["y"] < below["y"]) == is_slow, step
+
+
 def test_the_parts_of_a_step_are_shown_with_it(exported: OpenExported, tmp_path: Path) -> None:
     steps = [(4.0, 1.0), (4.0, 1.0), (9.0, 3.0), (4.0, 1.0)]
     timeline = exported(training(steps).to_html(tmp_path / "steps.html")).wait()

@@ -382,7 +382,28 @@ def test_a_page_takes_few_bytes_an_event() -> None:
 SPANS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1)
 
 
-@given(parts=st.lists(st.tuples(st.integers(1, 10_000), SPANS), min_size=1, max_size=5))
+def extent(spans: list[tuple[int, int]]) -> list[int]:
+    return [spans[0][0], max(end for _, end in spans)]
+
+
+def parted(spans: list[tuple[int, int]]) -> tuple[list[list[tuple[int, int]]], int]:
+    """Divide spans at pauses of over a tenth of the whole; return the parts and the sum of these pauses."""
+    first, last = extent(spans)
+    parts, pauses = [[spans[0]]], 0
+    for span in spans[1:]:
+        pause = span[0] - max(end for part in parts for _, end in part)
+        if pause > (last - first) / 10:
+            parts.append([])
+            pauses += pause
+        parts[-1].append(span)
+    return parts, pauses
+
+
+def busy(spans: list[tuple[int, int]]) -> tuple[int, int]:
+    return len({at for one in spans for at in range(*one)}), len(spans)
+
+
+@given(parts=st.lists(st.tuples(st.integers(1, 10_000), SPANS), min_size=1, max_size=8))
 def test_a_mostly_empty_timeline_opens_at_its_busiest_part(
     parts: list[tuple[int, list[tuple[int, int]]]],
 ) -> None:
@@ -393,28 +414,28 @@ def test_a_mostly_empty_timeline_opens_at_its_busiest_part(
         at = max(end for _, end in spans)
     origin = min(start for start, _ in spans)
     spans = sorted((start - origin, end - origin) for start, end in spans)
-    whole = max(end for _, end in spans)
-    # Pauses by time, and the parts between long ones.
-    groups, pauses = [[spans[0]]], 0
-    for span in spans[1:]:
-        pause = span[0] - max(end for group in groups for _, end in group)
-        if pause > whole / 10:
-            groups.append([])
-            pauses += pause
-        groups[-1].append(span)
-
-    def busy(group: list[tuple[int, int]]) -> tuple[int, int]:
-        return len({at for one in group for at in range(*one)}), len(group)
-
-    most = max(map(busy, groups))
+    # The busiest part of these spans, of that its busiest part, and so on; of equal ones any.
+    ranges: list[list[int] | None] = []
+    undivided = [spans]
+    while undivided:
+        part = undivided.pop()
+        whole = extent(part) if part is not spans else None
+        pieces, pauses = parted(part)
+        first, last = extent(part)
+        if pauses <= (0.5 if whole else 0.75) * (last - first):
+            ranges.append(whole)
+            continue
+        for one in pieces:
+            if busy(one) == max(map(busy, pieces)):
+                first, last = extent(one)
+                if first < last:
+                    undivided.append(one)
+                else:
+                    ranges.append(whole)
     starts, lengths = [start for start, _ in spans], [end - start for start, end in spans]
     trace = Trace(events.build({"start_ns": starts, "duration_ns": lengths, "kind": ["op"] * len(spans)}))
     found = read_drawn(drawn(trace))[0]["opens"]
-    if pauses <= 0.75 * whole:
-        assert found is None
-    else:
-        ranges = [[group[0][0], max(end for _, end in group)] for group in groups if busy(group) == most]
-        assert found in [one if one[0] < one[1] else None for one in ranges]
+    assert found in ranges
 
 
 @pytest.mark.parametrize(

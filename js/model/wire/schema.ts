@@ -25,7 +25,7 @@ export interface FindingsBlock {
 }
 export interface Finding {
   level: "problem" | "minor" | "observation"; title: string; text: string; advice: string; how: string;
-  share: number | null; of: string; zoom: Zoom;
+  share: number | null; of: string; zoom: Zoom; steps?: readonly number[];
 }
 export interface Zoom {
   start: number; end: number; events?: readonly number[]; of?: number; lanes?: readonly number[];

@@ -8,6 +8,7 @@ import { eventsShown, lengthShown, stepName } from "../../model/lanes/step_bars"
 import { eventCount } from "../../model/lod/merged";
 import type { RangeStatistics } from "../../model/search/range_statistics";
 import { NO_STEP } from "../../model/types";
+import type { Finding } from "../../model/wire/schema";
 import { shownAnnotations } from "../../state/annotations";
 import { stepBarsShown } from "../../state/step_bars_shown";
 import type { Store } from "../../state/store";
@@ -35,6 +36,19 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
   const overview = store.details?.overview;
   const isWhole = store.step === null && !store.aligned;
   const card = isWhole ? overview : null;
+  // Why this step is slow comes first.
+  const isOfStep = ({ steps }: Finding) => store.step !== null && !!steps?.includes(store.stepNumber!);
+  const isSlow = overview?.findings.items.some(isOfStep);
+  const findings = overview && (
+    <FindingList
+      {...{ store, actions }}
+      block={{
+        ...overview.findings,
+        items: [...overview.findings.items].sort((a, b) => +isOfStep(b) - +isOfStep(a)),
+      }}
+      scope={isSlow ? "" : " of the whole run"}
+    />
+  );
   // Tabs have the rest, of all steps.
   if (HAS_PANELS && isWhole && hasTabs(store.host))
     return (
@@ -98,10 +112,11 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
           {figures}
         </FindingList>
       ) : (
-        figures
-      )}
-      {overview && !isWhole && (
-        <FindingList store={store} actions={actions} block={overview.findings} scope=" of the whole run" />
+        <>
+          {isSlow && findings}
+          {figures}
+          {!isSlow && findings}
+        </>
       )}
     </>
   );

@@ -38,6 +38,7 @@ class Finding(TypedDict):
     share: float | None  # Of step time; None for findings outside steps
     of: str  # "step time", or "the recording" if nothing divides it into steps
     zoom: Zoom
+    steps: NotRequired[list[int]]  # The slow steps that it explains, by number
 
 
 class FindingsBlock(TypedDict):
@@ -71,18 +72,19 @@ def findings_block(trace: Trace) -> FindingsBlock:
         zoom: Zoom = {"start": int(start) - origin, "end": int(end) - origin}
         if events:
             zoom |= {"events": [int(event) for event in events], "of": int(count)}
-        items.append(
-            {
-                "level": level,
-                "title": title,
-                "text": text,
-                "advice": advice,
-                "how": how,
-                "share": None if math.isnan(share) else float(share),
-                "of": whole(figures),
-                "zoom": zoom,
-            }
-        )
+        finding: Finding = {
+            "level": level,
+            "title": title,
+            "text": text,
+            "advice": advice,
+            "how": how,
+            "share": None if math.isnan(share) else float(share),
+            "of": whole(figures),
+            "zoom": zoom,
+        }
+        if isinstance(steps := figures.get("steps"), list):
+            finding["steps"] = steps
+        items.append(finding)
     return {
         "kind": "findings",
         "items": items,

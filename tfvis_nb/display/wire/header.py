@@ -24,8 +24,8 @@ from tfvis_nb.events import NO_STEP
 MOST_LANES = 2**16
 """Maximum lanes of a timeline, because the front end stores the lane of an event in two bytes."""
 
-_LONG_PAUSE, _MOST_EMPTY = 0.1, 0.75
-"""Shares of the whole time; see `_busiest`."""
+_LONG_PAUSE, _MOST_EMPTY, _HALF_EMPTY = 0.1, 0.75, 0.5
+"""Shares of the whole time, or of a part; see `_busiest`."""
 
 _ATYPICAL, _MOST_SHOWN = 3, 2 / 3
 """A multiple of the median step, and a share of the whole time; see `_typical_steps`."""
@@ -126,23 +126,27 @@ def _busiest(start: np.ndarray, duration: np.ndarray) -> tuple[int, int] | None:
     """Return the range at which a timeline opens, if most of the whole is empty; else None.
 
     Pauses of a tenth of the whole divide it into parts. If they make up more than three quarters, everything
-    would be a few pixels wide, so the view opens on the busiest part.
+    would be a few pixels wide, so the view opens on the busiest part. If pauses of a tenth of that part make
+    up more than half of it, it is divided likewise: the whole is out of sight anyway.
     """
-    if not len(start):
-        return None
-    reached = np.maximum.accumulate(start + duration)
-    pause = np.append(0, start[1:] - reached[:-1])
-    whole = int(reached[-1] - start[0])
-    is_long = pause > _LONG_PAUSE * whole
-    if int(pause[is_long].sum()) <= _MOST_EMPTY * whole:
-        return None
-    part = np.cumsum(is_long)
-    busy = union(part, start, start + duration)
-    time = lengths(busy, int(part[-1]) + 1, 2)[:, 1]
-    # If no part has a duration, the one with the most events.
-    here = np.flatnonzero(part == np.lexsort((np.bincount(part), time))[-1])
-    first, last = int(start[here[0]]), int(reached[here[-1]])
-    return (first, last) if last > first else None
+    busiest: tuple[int, int] | None = None
+    while len(start):
+        reached = np.maximum.accumulate(start + duration)
+        pause = np.append(0, start[1:] - reached[:-1])
+        whole = int(reached[-1] - start[0])
+        is_long = pause > _LONG_PAUSE * whole
+        if int(pause[is_long].sum()) <= (_HALF_EMPTY if busiest else _MOST_EMPTY) * whole:
+            break
+        part = np.cumsum(is_long)
+        busy = union(part, start, start + duration)
+        time = lengths(busy, int(part[-1]) + 1, 2)[:, 1]
+        # If no part has a duration, the one with the most events.
+        here = part == np.lexsort((np.bincount(part), time))[-1]
+        start, duration, last = start[here], duration[here], int(reached[here][-1])
+        if last <= start[0]:
+            break
+        busiest = int(start[0]), last
+    return busiest
 
 
 def _typical_steps(steps: Sequence[Step], span: int) -> tuple[int, int] | None:
