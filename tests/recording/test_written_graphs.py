@@ -97,10 +97,14 @@ def test_replaced_ops_have_the_edges_of_the_program(matrix: Any) -> None:
     def replaced(x: Any) -> Any:
         x = tf.matmul(x, x, name="before")
         squares = tf.multiply(x, x, name="squares")
-        return tf.tanh(tf.sin(tf.exp(x)), name="waves") @ squares
+        waves = tf.tanh(tf.sin(tf.exp(x)), name="waves")  # the chain
+        return waves @ squares
 
-    found = data_edges(recorded(replaced, (matrix,)))
+    t = recorded(replaced, (matrix,))
+    found = data_edges(t)
     assert len(found) == 4
+    of_line = t.source_lines[t.source_lines["text"].str.endswith("# the chain")]
+    assert of_line["events"].sum() == 1
     made = {source.removesuffix("/unary_ops_composition").split("_")[-1] for source, _ in found}
     assert made == {"before", "squares", "waves"}
 

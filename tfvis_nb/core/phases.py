@@ -6,8 +6,10 @@ _CALLED = re.compile(
     r"(?:^|(?<=/))(?:(?:Stateful)?PartitionedCall(?:_\d+)?|ConstantFolding|Func"
     r"|(?:while|cond|While|If|StatelessWhile|StatelessIf)(?:_\d+)?/(?:body|cond|then|else)/_\d+)/"
 )
-_OPTIMIZED = re.compile(r"(?:^|(?<=/))ArithmeticOptimizer/[A-Z]\w*?_")
-"""The scope and stage in the name of a node that Grappler's arithmetic optimizer made from another one."""
+_OPTIMIZED = re.compile(
+    r"(?:^|(?<=/))ArithmeticOptimizer/(?:SimplifyAggregation_Mul_|[A-Z]\w*?_)|/unary_ops_composition$"
+)
+"""What Grappler's arithmetic optimizer adds to the name of a node that it makes from another one."""
 _PASSED = re.compile("_(?:send|arg|retval)_")
 """Prefixes of nodes that pass a value on; the name of another node follows."""
 

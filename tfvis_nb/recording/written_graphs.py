@@ -41,8 +41,6 @@ _PASSING = {"Identity", "StopGradient", _PASSED, _CHOICE, _BRANCH}
 
 _LOWERED = re.compile(r"(/(?:body|cond|then|else|branch\d+))/_\d+/")
 """Matches the number that TensorFlow inserts when it lowers a loop or a condition."""
-_REPLACED = re.compile(r"ArithmeticOptimizer/SimplifyAggregation_Mul_|/unary_ops_composition$")
-"""Matches what TensorFlow adds, besides stages of its optimizer, to the name of an op that it replaces."""
 
 _DEEPEST = 64
 """How deep functions in functions are followed."""
@@ -122,7 +120,7 @@ class WrittenGraph:
         """
         rows: dict[str, list[str]] = {}
         for name in names:
-            node = before_rewriting(_REPLACED.sub("", _LOWERED.sub(r"\1/", name)))
+            node = before_rewriting(_LOWERED.sub(r"\1/", name))
             rows.setdefault(node, []).append(name)
         ran = {node for name in rows for node in _scopes(name)}
         found: dict[str, list[str]] = {}
