@@ -28,6 +28,16 @@ def test_every_batch_of_keras_is_a_step(model: Any) -> None:
     assert set(ops["step"]) == set(range(len(expected)))
 
 
+def test_batches_of_an_eager_model_are_marked(model: Any) -> None:
+    model.run_eagerly = True
+    with tv.trace() as t:
+        fit(model)
+    batches = t.events[t.events["op"] == "train"]
+    assert set(batches["detail"]) == {f"step_num={batch} run_eagerly=1" for batch in range(BATCHES)}
+    advice = t.findings.set_index("id")["advice"]
+    assert "without run_eagerly" in advice["host_compute"]
+
+
 @pytest.mark.parametrize("work", ["evaluate", "predict"])
 def test_batches_of_a_callback_are_no_training(model: Any, work: str) -> None:
     class Watch(keras.callbacks.Callback):  # type: ignore[misc]

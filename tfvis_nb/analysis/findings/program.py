@@ -13,6 +13,9 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
 _KERAS = re.compile(r"(?:one|multi)_step_on_|(?:train|test|predict)_function")
+_BATCH = re.compile(r"(?:train|test|predict)$")
+_RUN_EAGERLY = "run_eagerly=1"
+"""In the details of a batch of a Keras model with run_eagerly, which calls no function with a name."""
 _JAX = re.compile(r"PjitFunction|PjRt|PJRT_|CommonPjRt")
 _EXECUTOR_LABEL = r"[\w./-]+ = \w+\("
 """How TensorFlow's executor labels the ops of a session's run."""
@@ -136,6 +139,8 @@ def _program(trace: Trace) -> str:
     if _any(trace, _JAX):
         return "jax"
     if _any(trace, _KERAS) or any(_KERAS.match(label) for label in trace.step_labels.values()):
+        return "keras"
+    if events["detail"][beginning(events["op"], _BATCH)].str.contains(_RUN_EAGERLY, regex=False).any():
         return "keras"
     functions = int(np.count_nonzero(beginning(events["op"], re.compile("FunctionRun"))))
     eager = int(ops.str.startswith("EagerLocalExecute: ").sum())

@@ -76,8 +76,11 @@ class KerasSteps:
                 result = original(callbacks, batch, logs)
                 mark = self._begun.pop((id(callbacks), phase), None)
                 if mark is not None:
+                    # `callbacks.model` would copy the state of a model that JAX runs.
+                    model = getattr(callbacks, "_model", None)
+                    eager = {"run_eagerly": 1} if getattr(model, "run_eagerly", False) else {}
                     # Only now, because unfinished batches do not count.
-                    mark.set_metadata(step_num=next(self._numbers[phase]), _r=1)
+                    mark.set_metadata(step_num=next(self._numbers[phase]), _r=1, **eager)
                     mark.__exit__(None, None, None)
                 return result
 
