@@ -159,6 +159,26 @@ def test_python_beside_a_compiled_model_is_not_eager_ops() -> None:
     assert kinds == {"eager": "eager", "notTraced-nonXla": "python"}
 
 
+@pytest.mark.parametrize(("line", "kind"), [(12, "python"), (10, "eager")])
+def test_line_that_calls_few_of_the_eager_ops_is_python(line: int, kind: str) -> None:
+    """Line 10 calls 120 ops, each of which may take 1 ms. Line 12 calls none."""
+    trace = trace_of(keras("notTraced-nonXla", 120), length_ms=70)
+    times = [step * 70 + at for step in range(4) for at in range(26, 70, 2)]
+    samples = [{"time_ns": time * MS, "file": "train.py", "line": line, "function": "log"} for time in times]
+    trace.metadata[PYTHON_SAMPLES] = table_of(PYTHON_SAMPLES, samples)
+    figures = findings(trace).set_index("id")["figures"]["host_compute"]
+    assert figures["kind"] == kind
+    if kind == "python":
+        assert figures["python"]["line"] == "train.py:12"
+
+
+def test_eager_batches_of_keras_need_a_compiled_model() -> None:
+    rows = [eager(5 + number, 10) for number in range(40)]
+    batch = op("train", 0, 10, kind="host", lane="python", detail="step_num=0 run_eagerly=1")
+    advice = [host_compute(some)["advice"] for some in (rows, [batch, *rows])]
+    assert ["without run_eagerly" in text for text in advice] == [False, True]
+
+
 def test_a_deeper_stack_of_a_few_eager_ops_is_left_out() -> None:
     """One op in eight is called two lines further inside; the line of the others ends the search."""
     kernels = {"kind": "host", "lane": "python"}
@@ -186,6 +206,22 @@ def test_python_around_a_function_is_a_problem() -> None:
     found = host_compute(rows)
     assert (found["level"], found["figures"]["kind"]) == ("problem", "python")
     assert found["share"] == pytest.approx(0.8)
+
+
+def test_python_beside_the_input_pipeline_is_a_problem() -> None:
+    """The step waits for Python, whatever the pipeline's own threads do."""
+    rows = [op("FunctionRun", 0, 3, kind="host", lane="python"), op("MatMul", 1, 3)]
+    pipeline = op("Iterator::Prefetch", 3, 9, kind="host", lane="tf_data_prefetch/7")
+    trace = trace_of([*rows, pipeline])
+    lines = [
+        {"time_ns": (10 * step + at) * MS, "file": "train.py", "line": line, "function": "log"}
+        for step in range(4)
+        for at, line in ((2, 9), (5, 31), (8, 31))
+    ]
+    trace.metadata[PYTHON_SAMPLES] = table_of(PYTHON_SAMPLES, lines)
+    found = findings(trace).set_index("id").loc["host_compute"]
+    assert (found["level"], found["figures"]["kind"]) == ("problem", "python")
+    assert (found["share"], found["figures"]["python"]["line"]) == (pytest.approx(0.8), "train.py:31")
 
 
 def test_measurement_has_the_share_below_the_threshold() -> None:

@@ -16,7 +16,13 @@ from tfvis_nb.analysis.findings.host_work import (
     small_ops,
 )
 from tfvis_nb.analysis.findings.program import more_in_a_step, recorded
-from tfvis_nb.analysis.findings.python_work import EagerOps, eager_ops, lock_of_thread, python_work
+from tfvis_nb.analysis.findings.python_work import (
+    EagerOps,
+    eager_ops,
+    lock_of_thread,
+    other_python,
+    python_work,
+)
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,
@@ -148,7 +154,7 @@ def _kind(work: HostWork) -> str:
 
 def _causes(trace: Trace) -> Iterator[_Cause]:
     eager = eager_ops(trace)
-    if eager is not None and _takes_steps(eager):
+    if eager is not None and _takes_steps(trace, eager):
         figures = {name: getattr(eager, name) for name in ("line", "of_all", "ops", "compiled")}
         yield _Cause(eager.spent, "eager", figures, eager.events.tolist(), SHARE.value)
         return
@@ -184,9 +190,9 @@ def _causes(trace: Trace) -> Iterator[_Cause]:
         yield _Cause(around.spent, "overhead", figures, [], SHARE.value)
 
 
-def _takes_steps(eager: EagerOps) -> bool:
-    """Return whether calling eager ops takes the steps, and not other Python beside a compiled model."""
-    if eager.ops < EAGER_OPS.value * eager.spent.steps:
+def _takes_steps(trace: Trace, eager: EagerOps) -> bool:
+    """Return whether calling eager ops takes the steps, and not other Python beside them."""
+    if eager.ops < EAGER_OPS.value * eager.spent.steps or other_python(trace, eager, MEAN_NS.value):
         return False
     return not eager.compiled or eager.spent.mean_ns * eager.spent.steps <= MEAN_NS.value * eager.ops
 
@@ -312,7 +318,7 @@ def _word_eager(figures: Figures) -> tuple[str, str]:
 
 
 def _word_python(figures: Figures) -> tuple[str, str]:
-    text = f"For {step_time(figures)}, the host runs nothing of TensorFlow"
+    text = f"For {step_time(figures)}, the step runs nothing of TensorFlow"
     if not figures["python"]:
         return f"{text}: {example(figures)}.", ""
     return f"{text}; {sampled_clause(figures['python'])}.", f"The time is {example(figures)}."

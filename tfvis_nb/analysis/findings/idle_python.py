@@ -1,4 +1,4 @@
-"""The line of Python that runs while nothing of TensorFlow does, in chosen steps."""
+"""The line of Python that runs while a step does nothing of TensorFlow."""
 
 from collections import Counter
 from collections.abc import Collection
@@ -11,9 +11,12 @@ from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
 
+_IDLE = ("none", "preprocessing")
+"""Activities during which the thread that runs the steps does nothing of TensorFlow."""
+
 
 def idle_python(trace: Trace, task: str, steps: Collection[int]) -> tuple[SampledLine | None, bool]:
-    """Return the line with the most samples while nothing is recorded, and whether it calls the step.
+    """Return the line with the most samples while a step is idle, and whether it calls the step.
 
     A line that also has the most samples while TensorFlow runs is the call of the step. Without such samples
     it is one through which the ops were built. None if no line was sampled.
@@ -23,7 +26,7 @@ def idle_python(trace: Trace, task: str, steps: Collection[int]) -> tuple[Sample
     times = times[whole & times["step"].isin(steps)].sort_values("start_ns")
     idle, busy = (
         sampled_line(trace, start, start + part["duration_ns"].to_numpy(np.int64), task)
-        for part in (times[times["activity"] == "none"], times[times["activity"] != "none"])
+        for part in (times[times["activity"].isin(_IDLE)], times[~times["activity"].isin(_IDLE)])
         for start in [part["start_ns"].to_numpy(np.int64)]
     )
     if idle is None:

@@ -24,6 +24,7 @@ from tfvis_nb.events import NO_STEP
 
 _NEARLY_ALL = 0.8
 """The part of the ops that a line calls if it stands for all: some are of metrics and callbacks."""
+_MOST = 0.5
 _KERNEL = re.compile(r"KernelAndDevice\w*::Run$")
 
 
@@ -114,6 +115,20 @@ def _caller(trace: Trace, rows: np.ndarray) -> tuple[str, bool]:
     return next(iter(calling.most_common(1)), ("", 0))[0], False
 
 
+def other_python(trace: Trace, eager: EagerOps, most_ns: float) -> bool:
+    """Return whether most of the time around eager ops is that of one line, and not of calling them.
+
+    Each op that the line calls may take `most_ns`.
+    """
+    python = python_work(trace)
+    if python is None or python.sampled is None or trace.stacks is None:
+        return False
+    took = python.sampled.share * python.spent.mean_ns * python.spent.steps
+    lines = np.append(trace.stacks.own_lines(), "")[event_stacks(trace)[eager.events]]
+    ops = int((lines == python.sampled.line).sum())
+    return took > most_ns * ops and took >= _MOST * eager.spent.mean_ns * eager.spent.steps
+
+
 @per_trace
 def lock_of_thread(trace: Trace) -> PythonWork | None:
     """Return the time of steps spent waiting for the lock that a thread of the program's own holds."""
@@ -126,7 +141,7 @@ def lock_of_thread(trace: Trace) -> PythonWork | None:
 
 @per_trace
 def python_work(trace: Trace) -> PythonWork | None:
-    """Return the time of steps in which Python ran, but nothing of TensorFlow.
+    """Return the time of steps in which Python ran, but nothing of TensorFlow besides the input pipeline.
 
     Only for processes that record calls of TensorFlow. The extra time of slow steps is not part of it.
 
@@ -136,8 +151,11 @@ def python_work(trace: Trace) -> PythonWork | None:
     program = recorded(trace)["program"]
     if program not in ("keras", "function", "eager") or accelerators(trace.events).any():
         return None
-    table, slow = typical_time(trace, whole_tasks(trace).fillna({"idle_ns": 0}), "idle_ns")
-    spent = largest_share(trace, "idle_ns", table)
+    table = whole_tasks(trace)
+    # The input pipeline works on other threads: the step does not wait for it.
+    own = table["idle_ns"].fillna(0) + table["preprocessing_ns"]
+    table, slow = typical_time(trace, table.assign(own_ns=own.astype("int64")), "own_ns")
+    spent = largest_share(trace, "own_ns", table)
     if spent is None or spent.share < LEAST:
         return None
     line, calls_step = idle_python(trace, spent.task, table["step"][~table["step"].isin(slow)].unique())
