@@ -115,6 +115,53 @@ def test_op_is_named_where_layers_share_it() -> None:
     assert (found["figures"]["subject"], found["figures"]["name"]) == ("ops", "Svd")
 
 
+STEP = ("train.py", 9, "train")
+LOSS = ("train.py", 20, "step")
+
+
+def in_loss(start: int, line: int, **more: Any) -> dict[str, Any]:
+    return op("Sin", start, start + 2, STEP, LOSS, ("loss.py", line, "loss"), **more)
+
+
+@pytest.mark.parametrize("caller", [LOSS, ("train.py", 21, "metric")])
+def test_function_of_several_lines_is_named_with_its_only_caller(caller: Any) -> None:
+    lines = [in_loss(1, 3), in_loss(3, 4), op("Sin", 5, 7, STEP, caller, ("loss.py", 5, "loss"))]
+    found = host_compute([*lines, op("MatMul", 7, 8, STEP, ("train.py", 22, "step"))])
+    figures = found["figures"]
+    assert (figures["subject"], figures["name"]) == ("functions", "loss")
+    assert figures["line"] == ("train.py:20" if caller == LOSS else "loss.py:3")
+    assert (found["level"], found["share"]) == ("observation", pytest.approx(0.6))
+
+
+def test_line_that_calls_the_step_is_no_caller_of_a_function() -> None:
+    """Keras calls a regularizer: no other line of the user's code is between it and ``fit``."""
+    lines = [op("Sin", at, at + 2, STEP, ("own.py", at, "__call__")) for at in (1, 3, 5)]
+    figures = host_compute([*lines, op("MatMul", 7, 8, STEP)])["figures"]
+    assert (figures["subject"], figures["name"], figures["line"]) == ("functions", "__call__", "own.py:1")
+
+
+def test_function_that_calls_a_whole_model_is_not_one_thing() -> None:
+    lines = [in_loss(at, at, name=f"model/layer_{at}/Sin") for at in (1, 3, 5)]
+    found = host_compute([*lines, op("MatMul", 7, 8, STEP)])
+    assert (found["figures"]["subject"], found["figures"]["name"]) == ("ops", "Sin")
+
+
+def test_many_small_ops_of_a_function_are_a_problem() -> None:
+    calls = [(STEP, LOSS, ("loss.py", number % 7, "loss")) for number in range(500)]
+    small = [op("Sin", 1 + n / 60, 1.015 + n / 60, *lines) for n, lines in enumerate(calls)]
+    found = host_compute([*small, op("MatMul", 9.4, 9.9, STEP)])
+    assert (found["level"], found["figures"]["kind"]) == ("problem", "small")
+    assert (found["figures"]["name"], found["figures"]["line"]) == ("loss", "train.py:20")
+
+
+def test_optimizer_is_named_instead_of_the_line_that_trains() -> None:
+    rows = [op("Mul", 1, 5, STEP, name="adam/mul"), op("Sqrt", 5, 9, STEP, name="adam/Sqrt")]
+    found = host_compute([*rows, op("MatMul", 9, 9.5, STEP, name="model/dense/MatMul")])
+    figures = found["figures"]
+    assert (figures["kind"], figures["subject"], figures["name"]) == ("optimizer", "layers", "adam")
+    assert "The optimizer adam (train.py:9) takes 80.0 %" in found["text"]
+
+
 def test_work_below_a_device_is_not_counted() -> None:
     kernel = {"kind": "kernel", "lane": "stream:1", "device": "/device:GPU:0"}
     table = findings(trace_of([op("PyFunc", 1, 8), op("MatMul", 0.5, 9, **kernel)]))

@@ -45,6 +45,20 @@ class Frame(NamedTuple):
     own: bool = True
 
 
+class OwnCall(NamedTuple):
+    """A function of the user's own code on a stack."""
+
+    stack: int
+    file: str
+    function: str
+    line: str
+    """The line in it that runs, as ``file:line``."""
+    caller: str
+    """The line of the user's own code that calls it; empty for the outermost one."""
+    depth: int
+    """How many calls of the user's own code are around it."""
+
+
 class StackTable:
     """All stacks of a trace.
 
@@ -166,6 +180,27 @@ class StackTable:
         loops = pc.fill_null(pc.equal(self.frames["function"], "while_loop"), fill_value=False)
         lines: np.ndarray = np.append(self.own_lines(), "")[self._nearest(loops.to_numpy())]
         return lines
+
+    def own_calls(self, stacks: Sequence[int]) -> list[OwnCall]:
+        """Return the functions of the user's own code on each of some stacks, the outermost first, each once.
+
+        Examples
+        --------
+        >>> from tfvis_nb.core.stacks import Frame, StackBuilder
+        >>> builder = StackBuilder()
+        >>> stack = builder.stack([Frame("train.py", 9, "main"), Frame("model.py", 4, "loss")])
+        >>> [(call.function, call.caller) for call in builder.table().own_calls([stack])]
+        [('main', ''), ('loss', 'train.py:9')]
+        """
+        calls: dict[tuple[int, str, str], OwnCall] = {}
+        for stack in stacks:
+            caller = ""
+            for depth, frame in enumerate(one for one in self.frames_of(stack)[::-1] if one.own):
+                line = f"{frame.file}:{frame.line}"
+                own = OwnCall(stack, frame.file, frame.function, line, caller, depth)
+                calls.setdefault((stack, frame.file, frame.function), own)
+                caller = line
+        return list(calls.values())
 
     def edited(self) -> list[str]:
         """Return the names of files that were edited after their code was loaded."""

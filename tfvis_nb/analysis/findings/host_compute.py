@@ -1,4 +1,4 @@
-"""One thing on the host takes most of the steps: a line, a layer, an op type, eager calls, or Python."""
+"""One thing on the host takes most of the steps: a line, function, layer, op type, eager calls or Python."""
 
 import math
 import re
@@ -47,8 +47,8 @@ from tfvis_nb.texts import Text
 ID = "host_compute"
 SHARE = Threshold(
     0.5,
-    "share of step time of one line, layer or op type that computes or copies, of calling eager ops, or of"
-    " Python outside of TensorFlow",
+    "share of step time of one line, function, layer or op type that computes or copies, of calling eager"
+    " ops, or of Python outside of TensorFlow",
 )
 CHANGEABLE = Threshold(
     LEAST,
@@ -87,7 +87,7 @@ _KINDS: Mapping[str, re.Pattern[str]] = {
 """Op types by what can be changed about them; all others are the job itself."""
 _REPLACEABLE = ("function", "output")
 _MOVING = ("transpose", "copy")
-_OWN = ("work", "overhead")
+_OWN = ("work", "optimizer", "overhead")
 """What every program has, which is no problem."""
 
 _TITLES = {
@@ -97,6 +97,7 @@ _TITLES = {
     "copy": "Copying tensors on the host takes {much} of {steps}",
     "work": "One {what} takes most of {steps}",
     "small": "Many small ops of one {what} take most of {steps}",
+    "optimizer": "The optimizer takes most of {steps}",
     "eager": "Python runs the ops one by one",
     "python": "Python holds up {steps}",
     "lock": "Python of another thread holds up {steps}",
@@ -120,6 +121,8 @@ _ADVICE = {
     " transposed there and back: for convolutions on a CPU this is channels last.",
     "work": "This is the program's own work: use smaller shapes, a cheaper op or lower precision, or run it"
     " on a GPU.",
+    "optimizer": "Update fewer weights, for example by freezing layers, or use an optimizer with fewer ops"
+    " for each weight, such as SGD.",
     "python": "Look for Python that runs in each step, such as callbacks and metrics: run it in fewer steps,"
     " or write it with {ops}.",
     "lock": LOCK_ADVICE,
@@ -132,7 +135,7 @@ _EAGER = {
     "keras": "Compile the model without run_eagerly, and leave out tf.config.run_functions_eagerly(True).",
     "": "Put the step into a tf.function: it runs all ops in one call, several at a time.",
 }
-_NOUNS = {"lines": "line", "layers": "layer", "ops": "op type"}
+_NOUNS = {"lines": "line", "functions": "function", "layers": "layer", "ops": "op type"}
 
 
 class _Cause(NamedTuple):
@@ -147,6 +150,10 @@ class _Cause(NamedTuple):
 
 def _kind(work: HostWork) -> str:
     is_small = work.each_ns < EACH_NS.value
+    if work.optimizer:
+        return "optimizer"
+    if work.subject == "functions":
+        return "small" if is_small else "work"
     return next(
         (kind for kind, pattern in _KINDS.items() if pattern.match(work.op)), "small" if is_small else "work"
     )
@@ -267,8 +274,10 @@ def _advised(figures: Figures) -> str:
 
 def _word_work(figures: Figures) -> tuple[str, str]:
     name, line, op, subject = (figures[key] for key in ("name", "line", "op", "subject"))
-    where = f" ({line})" if line and subject == "layers" else ""
-    called = f"The layer {name}" if subject == "layers" else name
+    is_named = subject in ("functions", "layers")
+    where = f" ({line})" if line and is_named else ""
+    noun = figures["kind"] if figures["kind"] == "optimizer" and subject == "layers" else _NOUNS[subject]
+    called = f"The {noun} {name}" if is_named else name
     text, how = f"{called}{where} takes {step_time(figures)} on the host: {example(figures)}.", ""
     if figures.get("python"):
         text = f"{text[:-1]}; {sampled_clause(figures['python'])}."
@@ -360,6 +369,8 @@ def _headline(figures: Figures) -> str:
         "overhead": "Calling functions and starting their ops",
     }
     at = mostly_at(figures["python"]) if figures["kind"] == "python" else ""
+    if figures.get("subject") == "functions" and figures["line"]:
+        return f"{figures['name']} ({figures['line']}) takes {step_time(figures)}"
     return f"{what.get(figures['kind'], figures.get('name'))} takes {step_time(figures)}{at}"
 
 

@@ -1,6 +1,7 @@
-"""The line, layer or op on the host that takes most of the steps, and ops that are too small to be seen."""
+"""The line, function, layer or op on the host that takes most of the steps, and ops too small to be seen."""
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -11,14 +12,15 @@ from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.findings.finding import of_task, step_times, whole_tasks
+from tfvis_nb.analysis.findings.program import recorded
 from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
 from tfvis_nb.analysis.findings.typical_time import typical_time
 from tfvis_nb.analysis.source.python_samples import SampledLine, sampled_line
-from tfvis_nb.analysis.steps.layers import event_layers
+from tfvis_nb.analysis.steps.layers import event_layers, live_layers
 from tfvis_nb.core.categories import beginning
 from tfvis_nb.core.intervals import lengths, priority_union
 from tfvis_nb.core.per_trace import per_trace
-from tfvis_nb.core.stacks import event_stacks
+from tfvis_nb.core.stacks import PHASES, OwnCall, event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
@@ -26,8 +28,12 @@ LEAST = 0.1
 """The share of step time from which something is measured."""
 _ALL = 0.9
 """The part from which one of several is practically the whole."""
+_MOST = 0.5
+"""The part from which one of several is most of the whole."""
+_STEP = 0.99
+"""A function or line with this part of the ops calls the step itself."""
 _CANDIDATES = 3
-"""How many of the longest lines, layers and ops are measured."""
+"""How many of the longest lines, functions, layers and ops are measured."""
 _START = re.compile(r"ExecutorState::Process$")
 """The runtime's event of running an op, and those that follow it on the same thread."""
 
@@ -40,12 +46,12 @@ class HostWork(NamedTuple):
 
     spent: TimeShare
     subject: str
-    """A subject of `tfvis_nb.analysis.what_if`: ``lines``, ``layers`` or ``ops``."""
+    """``functions``, or a subject of `tfvis_nb.analysis.what_if`: ``lines``, ``layers`` or ``ops``."""
     name: str
-    """Its line, layer or op type."""
+    """Its line, layer or op type, or the name of the user's function."""
     line: str
-    """The line of the user's code with most of its time, a line that is one thing before others; empty if not
-    recorded."""
+    """The line of the user's code that calls the function; of others, the one with most of its time, a line
+    that is one thing before others. Empty if not recorded."""
     line_share: float
     """The part of its time that this line has."""
     op: str
@@ -54,6 +60,8 @@ class HostWork(NamedTuple):
     """The part of its time that this op type has."""
     each_ns: float
     """The mean time of its ops."""
+    optimizer: bool
+    """Whether an optimizer is practically all of it."""
     events: np.ndarray
     """Its events, the longest first."""
 
@@ -89,16 +97,30 @@ class _Work(NamedTuple):
     own: np.ndarray
     lines: np.ndarray
     layers: np.ndarray
+    live: np.ndarray
+    """The same without name scopes where these are not layers."""
     ops: np.ndarray
+    optimizer: np.ndarray
+    stacks: np.ndarray
+
+
+class _Thing(NamedTuple):
+    """What may be one thing: a subject with its name, a mask of its ops, and the line that calls it."""
+
+    subject: str
+    name: str
+    chosen: np.ndarray
+    caller: str = ""
 
 
 @per_trace
 def host_work(trace: Trace) -> list[HostWork]:
     """Return the single things among the computing on hosts that take `LEAST` of the steps or more.
 
-    Lines come first, then layers, then op types, each the longest first. A line is one thing unless it calls
-    all of a model, as ``model.fit`` does. Its time is that in which its ops run while nothing happens that
-    takes precedence in the breakdown, such as work of a device.
+    Lines come first, then functions, layers and op types: functions the deepest first, which are the most
+    specific, others the longest first. A line is one thing unless it calls all of a model, as ``model.fit``
+    does, or an optimizer. Its time is that in which its ops run while nothing happens that takes precedence
+    in the breakdown, such as work of a device.
     """
     computing = largest_share(trace, "host_compute_ns")
     if computing is None or computing.share < LEAST:
@@ -106,7 +128,7 @@ def host_work(trace: Trace) -> list[HostWork]:
     work = _work(trace, computing.task)
     least_ns = LEAST * computing.mean_ns / computing.share * computing.steps
     works = []
-    for subject, name, chosen in _things(work):
+    for subject, name, chosen, caller in _things(trace, work):
         own = work.own[chosen]
         spent = _spent(trace, computing.task, work.event[chosen]) if own.sum() >= least_ns else None
         if spent is None or spent.share < LEAST:
@@ -114,9 +136,12 @@ def host_work(trace: Trace) -> list[HostWork]:
         ops = _sums(work.ops[chosen], own)
         events = work.event[chosen][np.argsort(-own, kind="stable")]
         op_share = float(ops.iloc[0] / max(int(ops.sum()), 1))
-        line = _line(work, chosen)
+        line = (caller, 1.0) if caller else _line(work, chosen)
         op = str(ops.index[0])
-        works.append(HostWork(spent, subject, name, *line, op, op_share, float(own.mean()), events))
+        optimizer = bool(own[work.optimizer[chosen]].sum() >= _ALL * own.sum())
+        works.append(
+            HostWork(spent, subject, name, *line, op, op_share, float(own.mean()), optimizer, events)
+        )
     return works
 
 
@@ -171,40 +196,81 @@ def _work(trace: Trace, task: str) -> _Work:
     assert here is not None
     of_task = (here.table["task"].astype(str) == task).to_numpy()[here.device_row]
     event = np.unique(here.event[of_task & (activity(trace)[here.event] == NUMBER["host_compute"])])
-    lines = np.full(len(event), "", object)
+    lines, stacks = np.full(len(event), "", object), event_stacks(trace)[event]
     if trace.stacks is not None:
-        lines = np.append(trace.stacks.own_lines(), "")[event_stacks(trace)[event]]
-    layer, _ = event_layers(trace)
+        lines = np.append(trace.stacks.own_lines(), "")[stacks]
+    layer, phase = event_layers(trace)
     names = np.array([name or "" for name in layer.dictionary.to_pylist()], object)
+    layers = names[np.asarray(layer.indices)[event]]
+    # A recording of TensorFlow 2 has the layers of its models: other scopes are those of composite ops.
+    is_live = recorded(trace)["program"] in ("keras", "function", "eager")
+    live = live_layers(trace)[event] if is_live else layers
     ops = trace.events["op"].iloc[event].astype(object).fillna("").to_numpy()
-    return _Work(event, self_times_of(trace)[0][event], lines, names[np.asarray(layer.indices)[event]], ops)
+    optimizer = phase[event] == PHASES.index("optimizer")
+    return _Work(event, self_times_of(trace)[0][event], lines, layers, live, ops, optimizer, stacks)
 
 
-def _things(work: _Work) -> Iterator[tuple[str, str, np.ndarray]]:
-    """Yield what may be one thing, the longest first: its subject, its name and a mask of its ops."""
+def _things(trace: Trace, work: _Work) -> Iterator[_Thing]:
+    """Yield what may be one thing, in the order of `host_work`."""
     whole = int(work.own.sum())
     for line, took in _sums(work.lines, work.own).head(_CANDIDATES).items():
-        if line != "" and (took < _ALL * whole or _is_one(work, str(line))):
-            yield "lines", str(line), work.lines == line
+        mine = work.lines == line
+        if line != "" and not _is_of_optimizer(work, mine) and (took < _ALL * whole or _is_one(work, mine)):
+            yield _Thing("lines", str(line), mine)
+    yield from _functions(trace, work)
     for subject, labels in (("layers", work.layers), ("ops", work.ops)):
         for name in _sums(labels, work.own).head(_CANDIDATES).index:
             if name:
-                yield subject, str(name), labels == name
+                yield _Thing(subject, str(name), labels == name)
+
+
+def _functions(trace: Trace, work: _Work) -> Iterator[_Thing]:
+    """Yield functions of the user's code with most of the time, which do not call the step or a whole model.
+
+    Their callers are named unless they call the step, as ``model.fit`` calls the loss.
+    """
+    if trace.stacks is None:
+        return
+    stacks, number = np.unique(work.stacks, return_inverse=True)
+    took = dict(zip(stacks.tolist(), np.bincount(number, work.own).tolist(), strict=True))
+    took.pop(-1, None)
+    of_function: dict[tuple[str, str], list[OwnCall]] = defaultdict(list)
+    of_line: dict[str, set[int]] = defaultdict(set)
+    for call in trace.stacks.own_calls(list(took)):
+        of_function[call.file, call.function].append(call)
+        of_line[call.line].add(call.stack)
+    most, step = _MOST * float(work.own.sum()), _STEP * sum(took.values())
+    times = {key: sum(took[call.stack] for call in calls) for key, calls in of_function.items()}
+    chosen = [key for key, took_ns in times.items() if key[1] and most <= took_ns < step]
+    chosen.sort(key=lambda key: max(call.depth for call in of_function[key]), reverse=True)
+    for key in chosen[:_CANDIDATES]:
+        mine = np.isin(work.stacks, [call.stack for call in of_function[key]])
+        callers = {call.caller for call in of_function[key]}
+        caller = callers.pop() if len(callers) == 1 else ""
+        is_of_step = sum(took[stack] for stack in of_line[caller]) >= step
+        if _is_one(work, mine, work.live):
+            yield _Thing("functions", key[1], mine, "" if is_of_step else caller)
+
+
+def _is_of_optimizer(work: _Work, mine: np.ndarray) -> bool:
+    """Return whether practically all of some ops are of an optimizer that has a name."""
+    named = mine & work.optimizer & (work.layers != "")
+    return bool(work.own[named].sum() >= _ALL * work.own[mine].sum())
 
 
 def _line(work: _Work, chosen: np.ndarray) -> tuple[str, float]:
     """Return the line with most of the time of ops, and its part; one that calls a whole model comes last."""
     sums = _sums(work.lines[chosen], work.own[chosen])
-    calling = [line for line in sums.head(_CANDIDATES).index if line != "" and not _is_one(work, str(line))]
+    longest = [line for line in sums.head(_CANDIDATES).index if line != ""]
+    calling = [line for line in longest if not _is_one(work, work.lines == line)]
     ranked = sums.drop(calling) if len(calling) < len(sums) else sums
     line = str(ranked.index[0]) if ranked.iloc[0] else str(sums.index[0])
     return line, float(sums[line] / max(int(sums.sum()), 1))
 
 
-def _is_one(work: _Work, line: str) -> bool:
-    """Return whether practically all of a line's ops are of one layer."""
-    mine = work.lines == line
-    layers = _sums(work.layers[mine], work.own[mine])
+def _is_one(work: _Work, mine: np.ndarray, labels: np.ndarray | None = None) -> bool:
+    """Return whether practically all of some ops are of one layer, or of none."""
+    layers = _sums((work.layers if labels is None else labels)[mine], work.own[mine])
     return bool(layers.iloc[0] >= _ALL * layers.sum())
 
 

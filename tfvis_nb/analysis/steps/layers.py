@@ -190,6 +190,16 @@ def event_layers(trace: Trace) -> tuple[pa.DictionaryArray, np.ndarray]:
     return layer.dictionary_encode(), phase_numbers
 
 
+def live_layers(trace: Trace) -> np.ndarray:
+    """Return the path of each event's layer in a model that existed after recording; empty if none."""
+    live = _nested(trace, LAYER)
+    if live is None:
+        return np.full(len(trace.events), "", object)
+    names = np.array([*live.dictionary.to_pylist(), ""], object)
+    layers: np.ndarray = names[_codes(live)]
+    return layers
+
+
 def _described(
     trace: Trace, rows: np.ndarray, group: np.ndarray, groups: int
 ) -> tuple[pd.api.extensions.ExtensionArray, pd.arrays.IntegerArray]:
