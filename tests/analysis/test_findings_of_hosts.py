@@ -162,6 +162,26 @@ def test_optimizer_is_named_instead_of_the_line_that_trains() -> None:
     assert "The optimizer adam (train.py:9) takes 80.0 %" in found["text"]
 
 
+@pytest.mark.parametrize(("name", "subject"), [("mul", "outside"), ("old_model/dense/mul", "layers")])
+def test_work_outside_of_the_layers_is_named(name: str, subject: str) -> None:
+    """Of a model that no longer existed after recording, only the name scopes are known."""
+    names = [f"{name}_{number}" for number in range(3)]
+    rows = [
+        op(kind, 2 * at, 2 * at + 2, STEP, name=names[at]) for at, kind in enumerate(("Mul", "Sum", "Sub"))
+    ]
+    rows += [
+        op("FunctionRun", 0, 1, kind="host", lane="python"),
+        op("MatMul", 6, 8, STEP, name="dense/MatMul"),
+    ]
+    trace = trace_of(rows)
+    assert trace.nested is not None
+    is_dense = (trace.events["name"] == "dense/MatMul").tolist()
+    layers = pa.array(["dense" if one else None for one in is_dense])
+    trace.nested = trace.nested.append_column("layer", layers)
+    figures = findings(trace).set_index("id")["figures"]
+    assert figures["host_compute"]["subject"] == subject
+
+
 def test_work_below_a_device_is_not_counted() -> None:
     kernel = {"kind": "kernel", "lane": "stream:1", "device": "/device:GPU:0"}
     table = findings(trace_of([op("PyFunc", 1, 8), op("MatMul", 0.5, 9, **kernel)]))

@@ -87,7 +87,7 @@ _KINDS: Mapping[str, re.Pattern[str]] = {
 """Op types by what can be changed about them; all others are the job itself."""
 _REPLACEABLE = ("function", "output")
 _MOVING = ("transpose", "copy")
-_OWN = ("work", "optimizer", "overhead")
+_OWN = ("work", "outside", "optimizer", "overhead")
 """What every program has, which is no problem."""
 
 _TITLES = {
@@ -98,6 +98,7 @@ _TITLES = {
     "work": "One {what} takes most of {steps}",
     "small": "Many small ops of one {what} take most of {steps}",
     "optimizer": "The optimizer takes most of {steps}",
+    "outside": "Work outside of the layers takes most of {steps}",
     "eager": "Python runs the ops one by one",
     "python": "Python holds up {steps}",
     "lock": "Python of another thread holds up {steps}",
@@ -121,6 +122,8 @@ _ADVICE = {
     " transposed there and back: for convolutions on a CPU this is channels last.",
     "work": "This is the program's own work: use smaller shapes, a cheaper op or lower precision, or run it"
     " on a GPU.",
+    "outside": "Look at the model's losses, regularizers and metrics: use cheaper ones, or compute them for"
+    " fewer weights or in fewer steps.",
     "optimizer": "Update fewer weights, for example by freezing layers, or use an optimizer with fewer ops"
     " for each weight, such as SGD.",
     "python": "Look for Python that runs in each step, such as callbacks and metrics: run it in fewer steps,"
@@ -135,7 +138,13 @@ _EAGER = {
     "keras": "Compile the model without run_eagerly, and leave out tf.config.run_functions_eagerly(True).",
     "": "Put the step into a tf.function: it runs all ops in one call, several at a time.",
 }
-_NOUNS = {"lines": "line", "functions": "function", "layers": "layer", "ops": "op type"}
+_NOUNS = {
+    "lines": "line",
+    "functions": "function",
+    "layers": "layer",
+    "ops": "op type",
+    "outside": "work outside of the layers",
+}
 
 
 class _Cause(NamedTuple):
@@ -152,6 +161,8 @@ def _kind(work: HostWork) -> str:
     is_small = work.each_ns < EACH_NS.value
     if work.optimizer:
         return "optimizer"
+    if work.subject == "outside":
+        return "outside"
     if work.subject == "functions":
         return "small" if is_small else "work"
     return next(
@@ -274,10 +285,10 @@ def _advised(figures: Figures) -> str:
 
 def _word_work(figures: Figures) -> tuple[str, str]:
     name, line, op, subject = (figures[key] for key in ("name", "line", "op", "subject"))
-    is_named = subject in ("functions", "layers")
+    is_named = subject in ("functions", "layers", "outside")
     where = f" ({line})" if line and is_named else ""
     noun = figures["kind"] if figures["kind"] == "optimizer" and subject == "layers" else _NOUNS[subject]
-    called = f"The {noun} {name}" if is_named else name
+    called = f"The {noun} {name}".rstrip() if is_named else name
     text, how = f"{called}{where} takes {step_time(figures)} on the host: {example(figures)}.", ""
     if figures.get("python"):
         text = f"{text[:-1]}; {sampled_clause(figures['python'])}."
@@ -368,6 +379,8 @@ def _headline(figures: Figures) -> str:
         "runtime": "Starting small ops",
         "overhead": "Calling functions and starting their ops",
     }
+    if figures.get("subject") == "outside":
+        return f"Work outside of the layers takes {step_time(figures)}"
     at = mostly_at(figures["python"]) if figures["kind"] == "python" else ""
     if figures.get("subject") == "functions" and figures["line"]:
         return f"{figures['name']} ({figures['line']}) takes {step_time(figures)}"

@@ -46,7 +46,8 @@ class HostWork(NamedTuple):
 
     spent: TimeShare
     subject: str
-    """``functions``, or a subject of `tfvis_nb.analysis.what_if`: ``lines``, ``layers`` or ``ops``."""
+    """``functions``, ``outside`` for ops of neither a layer nor an optimizer in programs with a model, or a
+    subject of `tfvis_nb.analysis.what_if`: ``lines``, ``layers`` or ``ops``."""
     name: str
     """Its line, layer or op type, or the name of the user's function."""
     line: str
@@ -117,10 +118,10 @@ class _Thing(NamedTuple):
 def host_work(trace: Trace) -> list[HostWork]:
     """Return the single things among the computing on hosts that take `LEAST` of the steps or more.
 
-    Lines come first, then functions, layers and op types: functions the deepest first, which are the most
-    specific, others the longest first. A line is one thing unless it calls all of a model, as ``model.fit``
-    does, or an optimizer. Its time is that in which its ops run while nothing happens that takes precedence
-    in the breakdown, such as work of a device.
+    Lines come first, then functions, layers, ops of no layer, and op types: functions the deepest first,
+    which are the most specific, others the longest first. A line is one thing unless it calls all of a model,
+    as ``model.fit`` does, or an optimizer. Its time is that in which its ops run while nothing happens that
+    takes precedence in the breakdown, such as work of a device.
     """
     computing = largest_share(trace, "host_compute_ns")
     if computing is None or computing.share < LEAST:
@@ -219,6 +220,9 @@ def _things(trace: Trace, work: _Work) -> Iterator[_Thing]:
             yield _Thing("lines", str(line), mine)
     yield from _functions(trace, work)
     for subject, labels in (("layers", work.layers), ("ops", work.ops)):
+        if subject == "ops" and (work.live != "").any():
+            # Ops without a stack are unknown in the graph, and so are their layers.
+            yield _Thing("outside", "", (work.layers == "") & ~work.optimizer & (work.stacks >= 0))
         for name in _sums(labels, work.own).head(_CANDIDATES).index:
             if name:
                 yield _Thing(subject, str(name), labels == name)
