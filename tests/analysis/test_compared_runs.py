@@ -15,11 +15,14 @@ from tfvis_nb.analysis import compare
 from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.analysis.steps.difference import difference, run_spread
 from tfvis_nb.core.format import format_duration, format_percent
-from tfvis_nb.core.metadata import RUNS, table_of
+from tfvis_nb.core.metadata import PYTHON_SAMPLES, RUNS, table_of
 from tfvis_nb.core.undivided import undivided
+from tfvis_nb.run_history.sentence import sentence
+from tfvis_nb.run_history.summary import Cell, summary_of
 from tfvis_nb.texts import Text
 
 PAIRS = 200
+CELL = Cell("n.ipynb", "a", "c0de", "")
 TIMES = st.lists(st.integers(1_000, 100_000), min_size=1, max_size=12)
 CODE = {"comparison_code_differs"}
 RECORDINGS = {"comparison_recordings_differ"}
@@ -156,6 +159,59 @@ def test_a_prediction_is_no_recording() -> None:
     first, *rest = comparison_headline(trace, trace.what_if(ops={"MatMul": 0.5}))
     assert first.id == "comparison_predicted"
     assert [sentence.id for sentence in rest] == ["comparison_parts"]
+
+
+@pytest.mark.parametrize(
+    ("steps", "whole_ms", "said"),
+    [
+        ((30, 10), (900, 1_100), True),
+        ((30, 10), (900, 900), True),
+        ((30, 10), (900, 600), False),
+        ((10, 30), (900, 700), True),
+        ((30, 30), (9_000, 9_700), True),
+        ((30, 30), (9_000, 9_500), False),
+    ],
+)
+def test_whole_recordings_that_contradict_their_steps_are_named(
+    steps: tuple[int, int], whole_ms: tuple[int, int], said: bool
+) -> None:
+    chance = np.random.default_rng(11)
+    a, b = (recorded(chance, mean, 20, whole) for mean, whole in zip(steps, whole_ms, strict=True))
+    texts = comparison_headline(a, b)
+    assert ("comparison_whole" in {text.id for text in texts}) == said
+    if said:
+        assert texts[1].id == "comparison_whole"
+        names = {name: texts[1].figures[name] for name in ("a", "b", "counts")}
+        took = [format_duration(whole * 1_000_000) for whole in whole_ms]
+        assert names == {"a": took[0], "b": took[1], "counts": ""}
+    before, now = (summary_of(trace, CELL) for trace in (a, b))
+    assert before is not None
+    assert now is not None
+    line = sentence([before], now, can_compare=False)
+    assert line is not None
+    assert line.figures["whole"] == (Text("run_sentence", sentence=texts[1]) if said else "")
+
+
+def test_other_numbers_of_steps_follow_whole_recordings() -> None:
+    chance = np.random.default_rng(12)
+    text = comparison_headline(recorded(chance, 10, 20, 900), recorded(chance, 30, 5, 300))[1]
+    assert text.figures["counts"] == Text("comparison_with_steps", a=20, b=5)
+
+
+def test_chosen_steps_have_no_whole_recordings() -> None:
+    chance = np.random.default_rng(13)
+    a, b = recorded(chance, 30, 20, 900), recorded(chance, 10, 20, 1_100)
+    steps: tuple[Any, Any] = (range(20), range(20))
+    assert "comparison_whole" not in {text.id for text in comparison_headline(a, b, steps)}
+
+
+def recorded(chance: np.random.Generator, step_ms: float, count: int, whole_ms: int) -> Trace:
+    """Return a recording of steps and Python that runs before the first one."""
+    took = chance.normal(step_ms, step_ms / 50, count) * 1_000_000
+    trace = run(took.astype(int))
+    length = int(trace.events["duration_ns"].sum())
+    sample = {"time_ns": length - whole_ms * 1_000_000, "file": "train.py", "line": 3}
+    return Trace(trace.events, metadata={PYTHON_SAMPLES: table_of(PYTHON_SAMPLES, [sample])})
 
 
 @pytest.mark.parametrize("pauses", [(0, 0), (20, 20), (9_000, 9_000)])

@@ -74,7 +74,7 @@ class History:
     ----------
     table : pandas.DataFrame
         One row per run, by its number: ``notebook``, ``cell``, ``title``, ``time`` (UTC);
-        ``recording_ns``, the time from the first event to the last; ``steps``, their number, 0 if nothing
+        ``recording_ns``, how long the recording took; ``steps``, their number, 0 if nothing
         divides the recording; ``step_ns``, the time of the median step without a first one that is set apart;
         ``first_ns`` of that first step; ``compared``, the times that are compared with the cell's previous
         run: ``steps``, ``loops`` (each step and the time until the next), ``iterations`` of a loop without

@@ -25,6 +25,7 @@ from tfvis_nb.analysis.steps.difference_text import (
     times_text,
 )
 from tfvis_nb.analysis.steps.slow_steps import kind_label
+from tfvis_nb.analysis.steps.whole_recordings import Whole, whole_of_loop, whole_text
 from tfvis_nb.run_history.summary import KindTimes, Summary, Times
 from tfvis_nb.texts import Text
 
@@ -120,6 +121,7 @@ def sentence(runs: Sequence[Summary], now: Summary, *, can_compare: bool) -> Tex
     return Text(
         "run_and_last",
         change=_change(before, now, change),
+        whole=_whole(before, now, change),
         events=_events(before, now, change),
         usual=Text("run_sentence", sentence=runs_text(spread)) if is_known else "",
         compare=Text("run_compare") if can_compare else "",
@@ -140,6 +142,22 @@ def _change(before: Summary, now: Summary, change: Change) -> Text:
     key = "run_differs" if found.shown else "run_alike"
     what = _many(change.times, _named_kind(before, now, change))
     return Text(key, since=since, what=what, **figures_text(found))
+
+
+def _whole(before: Summary, now: Summary, change: Change) -> Text | str:
+    """State how long both runs took if that contradicts the change of their steps."""
+    if change.times == "recordings":
+        return ""
+    a, b = (_whole_run(run, kind) for run, kind in zip((before, now), change.kinds, strict=True))
+    text = whole_text(change.difference, a, b)
+    return Text("run_sentence", sentence=text) if text else ""
+
+
+def _whole_run(run: Summary, kind: str) -> Whole:
+    if run.loop is not None:
+        return whole_of_loop(run.whole_ns or 0, run.loop)
+    steps = run.kinds[kind]
+    return Whole(run.whole_ns or 0, steps.total_ns, steps.steps)
 
 
 def _named_kind(before: Summary, now: Summary, change: Change) -> str:

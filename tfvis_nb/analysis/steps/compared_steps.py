@@ -16,8 +16,10 @@ from tfvis_nb.analysis.steps.compared_unit import (
     kinds_of_steps,
     whole_ns,
 )
+from tfvis_nb.analysis.steps.difference import typical
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
 from tfvis_nb.analysis.steps.slow_steps import kind_label, slow_first_step
+from tfvis_nb.analysis.steps.whole_recordings import Whole, whole_of_loop
 from tfvis_nb.clocks.shift import moved_later
 from tfvis_nb.core.step_spans import of_steps
 from tfvis_nb.core.trace import Trace
@@ -41,7 +43,7 @@ class ComparedSteps(NamedTuple):
     firsts: list[int]
     """The number of the first step of each recording."""
     wholes_ns: list[int]
-    """The time from the first event to the last of each recording."""
+    """How long each recording took."""
     is_undivided: bool
     """Whether nothing divides the recordings into steps."""
     unit: Unit = "steps"
@@ -101,6 +103,14 @@ class ComparedSteps(NamedTuple):
         is_followed = first[1:] == first[:-1]
         number, loop = number[:-1][is_followed], np.diff(start)[is_followed]
         return [loop[np.isin(number, own)] for own in self.recordings]
+
+    def whole(self) -> Whole:
+        """Return the time of a typical recording, and of its compared steps."""
+        whole_ns, recordings = typical(np.array(self.wholes_ns)), max(len(self.wholes_ns), 1)
+        if self.loop is not None:
+            return whole_of_loop(whole_ns, self.loop)
+        took = self.all_durations()
+        return Whole(whole_ns, int(took.sum()) / recordings, len(took) // recordings)
 
     def _steps(self) -> pd.DataFrame:
         steps = self.trace.steps[self.trace.steps["step"] != event_table.NO_STEP]

@@ -8,10 +8,12 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.steps.difference import SEPARATED
+from tfvis_nb.analysis.steps.outside_steps import recorded_span
 from tfvis_nb.analysis.steps.slow_steps import FEWEST, named_kinds, step_kinds
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.core.undivided import is_undivided
 
 Unit = Literal["steps", "iterations", "recordings"]
 
@@ -93,9 +95,15 @@ def _main_count(kinds: Mapping[str, KindOfSteps]) -> int:
 
 
 def whole_ns(trace: Trace) -> int:
-    """Return the time from the first event of a trace to its last, in ns."""
+    """Return how long the recording of a trace with events took, in ns.
+
+    If nothing divides it into steps it counts as one step: from the first event to the last.
+    """
     start = trace.events["start_ns"].to_numpy(np.int64)
-    return int((start + trace.events["duration_ns"].to_numpy(np.int64)).max()) - int(start[0])
+    first, last = int(start[0]), int((start + trace.events["duration_ns"].to_numpy(np.int64)).max())
+    if not is_undivided(trace):
+        first, last = recorded_span(trace)
+    return last - first
 
 
 @per_trace

@@ -17,8 +17,10 @@ from tfvis_nb.analysis.steps.difference import (
     typical,
 )
 from tfvis_nb.analysis.steps.difference_text import figures_text, runs_text, times_text
+from tfvis_nb.analysis.steps.outside_steps import is_one_recording
 from tfvis_nb.analysis.steps.slow_steps import median_step
 from tfvis_nb.analysis.steps.step_differences import known_spread, loop_time, same_code, step_time
+from tfvis_nb.analysis.steps.whole_recordings import whole_text
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.prediction import is_predicted
@@ -48,7 +50,8 @@ def comparison_headline(
     without a clear difference have the second one. Another states that both ran the same code, if it is
     known. The last one states how much runs of the same code differ or, with a single step of either, that
     chance is not ruled out. Without `parts` no activities are named, which need the breakdown of both. A
-    trace beside itself has a single sentence. Empty if one took no time.
+    trace beside itself has a single sentence. The second one is about the whole recordings if these
+    contradict the first. Empty if one took no time.
     """
     both = compared_pair(a, b, steps, "comparison_headline")
     first, second = both
@@ -64,6 +67,7 @@ def comparison_headline(
         return []
     times = times_text(a_side.typical_ns, b_side.typical_ns)
     sentences = [Text("comparison_few", **times, basis=_basis(a_side, b_side))]
+    sentences += _whole(first, second, step_time(first, second))
     is_close = abs(b_side.typical_ns - a_side.typical_ns) <= CLOSE * a_side.typical_ns
     changes = _parts(a_side, b_side) if parts and not is_close else ""
     if changes:
@@ -77,13 +81,13 @@ def _of_several(a: ComparedSteps, b: ComparedSteps, parts: bool) -> list[Text]:
     predicted = is_predicted(a.trace) or is_predicted(b.trace)
     if a.unit == "iterations" and loops.a > 0 and loops.b > 0:
         iterations = _statement(loops, Text("comparison_iterations"), predicted)
-        return [iterations, *_runs(a, b, "loop_ns", shown=loops.shown)]
+        return [iterations, *_whole(a, b, loops), *_runs(a, b, "loop_ns", shown=loops.shown)]
     if not (steps.a > 0 and steps.b > 0 and (steps.shown or np.isfinite(steps.low))):
         return []
     by_loop = is_by_loops(steps, loops)
     main = loops if by_loop else steps
     what = Text("comparison_loops" if by_loop else "comparison_steps", kind=b.kind)
-    sentences = [_statement(main, what, predicted)]
+    sentences = [_statement(main, what, predicted), *_whole(a, b, main)]
     if by_loop:
         key = "comparison_steps_alone" if steps.shown else "comparison_steps_alike"
         sentences.append(Text(key, **figures_text(steps)))
@@ -107,6 +111,18 @@ def _statement(result: Difference, what: Text, predicted: bool) -> Text:
         return Text("comparison_recordings_differ", what=what, **figures_text(result))
     direction = "slower" if result.ratio > 1 else "faster"
     return Text("comparison_code_differs", direction=direction, what=what, **figures_text(result))
+
+
+def _whole(a: ComparedSteps, b: ComparedSteps, found: Difference) -> list[Text]:
+    """State how long the recordings are if that contradicts what is said about their steps.
+
+    Files of single runs can lie far apart, and a prediction is about its steps.
+    """
+    for side in (a, b):
+        if side.numbers is not None or is_predicted(side.trace) or not is_one_recording(side.trace):
+            return []
+    text = whole_text(found, a.whole(), b.whole())
+    return [text] if text else []
 
 
 def _of_wholes(a: ComparedSteps, b: ComparedSteps) -> list[Text]:

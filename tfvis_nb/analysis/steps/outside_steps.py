@@ -11,12 +11,14 @@ from tfvis_nb.analysis.steps.slow_steps import calls_of_steps, main_steps
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.metadata import PROFILES, PYTHON_SAMPLES, RETURNS
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.prediction import is_predicted
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import LATEST_NS, NO_STEP
 from tfvis_nb.texts import id_of
 
 FIGURES: dict[str, str] = {
-    "run_ns": "Latest end minus earliest start of all events and session runs of the trace, in ns.",
+    "run_ns": "Latest end minus earliest start of all events, session runs and samples of your Python, in"
+    " ns.",
     "outside_ns": "run_ns minus the length of the union of all steps, in ns. A traced run of a session lasts"
     " until it returned: after its last event it collects its trace.",
     "before_ns": "From the start of the run to the start of the first step, in ns; part of outside_ns.",
@@ -27,6 +29,8 @@ FIGURES: dict[str, str] = {
     " apart (see its finding) is not part of the loop. If threads run steps at the same time, the loop is"
     " that of the thread with the main kind of steps.",
     "pauses_ns": "The part of loop_ns that no step of the loop covers, in ns.",
+    "once_ns": "outside_ns minus the median pause of the loop times their number, in ns, at least 0: a longer"
+    " training does not take more of it.",
     "loop_share": "pauses_ns / loop_ns, from 0 to 1.",
 }
 
@@ -43,6 +47,7 @@ class OutsideSteps(NamedTuple):
     after_ns: int
     loop_ns: int
     pauses_ns: int
+    once_ns: int
     longest_start_ns: int
     longest_end_ns: int
 
@@ -101,6 +106,22 @@ def pauses_of(steps: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
 
 
 @validate_input
+def recorded_span(trace: Trace) -> tuple[int, int]:
+    """Return the first and the last time of events and of samples of the user's Python, in epoch ns.
+
+    Python that prepares data before the first event is part of what the user waits for.
+    """
+    if trace.steps.empty:
+        return 0, 0
+    first, last = int(trace.steps["start_ns"].min()), int(trace.steps["end_ns"].max())
+    samples = None if is_predicted(trace) else trace.metadata.get(PYTHON_SAMPLES)
+    time = (
+        pd.Series(dtype="Int64") if samples is None else samples["time_ns"][samples["line"].notna()].dropna()
+    )
+    return (min(first, int(time.min())), max(last, int(time.max()))) if len(time) else (first, last)
+
+
+@validate_input
 def is_one_recording(trace: Trace) -> bool:
     """Return whether the recording went on between steps; runs in files of their own can lie far apart."""
     if len(trace.metadata.get(PYTHON_SAMPLES, ())):
@@ -143,8 +164,8 @@ def outside_steps(trace: Trace) -> OutsideSteps | None:
     steps = _until_returns(trace)
     if steps.empty or any(id_of(note) == DAYS_APART for note in trace.notes):
         return None
-    first = int(trace.steps["start_ns"].min())
-    last = int(max(trace.steps["end_ns"].max(), steps["end_ns"].max()))
+    first, last = recorded_span(trace)
+    last = max(last, int(steps["end_ns"].max()))
     start, end = steps["start_ns"].to_numpy(np.int64), steps["end_ns"].to_numpy(np.int64)
     covered = union(np.zeros(len(start), np.int64), start, end)
     in_steps = int(lengths(covered, 1, 2)[0, 1])
@@ -156,6 +177,7 @@ def outside_steps(trace: Trace) -> OutsideSteps | None:
     outside = last - first - in_steps
     loop = loop_of(trace)
     pause, resumed = pauses_of(loop)
+    repeated = int(np.median(resumed - pause)) * len(pause) if len(pause) else 0
     return OutsideSteps(
         run_ns=last - first,
         outside_ns=outside,
@@ -164,6 +186,7 @@ def outside_steps(trace: Trace) -> OutsideSteps | None:
         after_ns=after,
         loop_ns=int(loop["end_ns"].max() - loop["start_ns"].min()),
         pauses_ns=int((resumed - pause).sum()),
+        once_ns=max(outside - repeated, 0),
         longest_start_ns=int(free[longest]),
         longest_end_ns=int(until[longest]),
     )

@@ -221,7 +221,7 @@ def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> Tabl
     times = [_times(side, part) for side, part in zip((a, b), sides, strict=True)]
     for name, typical, times_of in (
         ("Typical step", step_time, ComparedSteps.durations),
-        ("Typical loop" if sides[0].loop is None else "Typical iteration", loop_time, ComparedSteps.loops),
+        ("Typical round" if sides[0].loop is None else "Typical iteration", loop_time, ComparedSteps.loops),
     ):
         difference = typical(*sides)
         if min(len(np.concatenate(times_of(side))) for side in sides) > 1 and difference.a > 0:
@@ -238,10 +238,12 @@ def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> Tabl
 
 
 _HINTS = {
-    "Duration": "Latest end minus earliest start of all events, or the duration of the step, in ns.",
+    "Duration": "How long the recording took, with your Python before the first event and after the last"
+    " one, or the duration of the step, in ns. Of several recordings, the mean without the longest and the"
+    " shortest fifth.",
     "Typical step": "Mean of the steps without the longest and the shortest fifth, in ns; of three or more"
     " runs on both sides, the same mean of their typical steps. A first step that is set apart is left out.",
-    "Typical loop": "The same for the times from the start of a step to the start of the next, in ns.",
+    "Typical round": "The same for rounds of the loop, from the start of a step to that of the next, in ns.",
     "Typical iteration": "The same for the iterations of a loop, found by its repeating ops, in ns.",
     "All steps": "Sum of the steps' durations, in ns.",
     "Device busy": "How long the busiest device of a step was busy, in ns; of several steps the median.",
@@ -254,7 +256,8 @@ def _times(side: Compared, part: ComparedSteps) -> dict[str, int]:
     if side.step is not None:
         steps = steps[steps["step"] == side.step]
     took = steps["duration_ns"]
-    values = {"Duration": side.span_ns if side.step is None else int(took.iloc[0])}
+    whole_ns = round(part.whole().whole_ns) if part.wholes_ns else 0
+    values = {"Duration": whole_ns if side.step is None else int(took.iloc[0])}
     if len(took) > 1:
         values["All steps"] = int(took.sum())
     of_step = busiest_accelerator(side.trace) if part.unit == "steps" else {}
