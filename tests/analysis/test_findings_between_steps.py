@@ -5,8 +5,10 @@ import pyarrow as pa
 import pytest
 
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis import compare
 from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.measurements import measurements
+from tfvis_nb.analysis.overview.headline import headline
 from tfvis_nb.core import metadata
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.metadata import GC_PAUSES, PROFILES, PYTHON_SAMPLES, RETURNS
@@ -127,13 +129,81 @@ def test_busy_time_of_paused_loop_is_of_the_loop(in_pause_ms: int, busy: float) 
     assert f"50.0 % of step time, {format_percent(busy)} of the loop" in str(trace.overview)
 
 
-def test_busy_time_of_short_pauses_is_of_steps() -> None:
+def test_busy_time_is_of_the_loop_if_the_first_finding_is() -> None:
     trace = on_gpu(loop([3] * 9), 5)
     (device,) = trace.overview["devices"]
     assert device["loop_busy_share"] == pytest.approx(50 / 127)
-    assert "of the loop" not in trace.overview["headline"].partition("; GPU busy ")[2]
+    assert findings(trace)["id"].iloc[0] == "between_steps"
+    assert trace.overview["headline"].endswith(f"GPU busy {format_percent(50 / 127)} of the loop.")
     (unpaused,) = on_gpu(loop([0.1] * 9), 5).overview["devices"]
     assert unpaused["loop_busy_share"] is None
+
+
+def after_setup(trace: Trace, setup_ms: int, line: int | None = None) -> Trace:
+    """Add an op before the first step and a sample of Python in it."""
+    took = setup_ms * MS
+    columns = {name: trace.events[name].tolist() for name in ("start_ns", "duration_ns", "step", "op")}
+    columns = {
+        "start_ns": [0, *(start + took for start in columns["start_ns"])],
+        "duration_ns": [took // 20, *columns["duration_ns"]],
+        "step": [-1, *columns["step"]],
+        "op": ["Setup", *columns["op"]],
+    }
+    same = {"kind": "op", "device": "/device:CPU:0", "lane": "python"}
+    columns |= {name: [value] * len(columns["step"]) for name, value in same.items()}
+    sample = {"time_ns": took // 2, "file": "train.py", "line": line}
+    samples = trace.metadata[PYTHON_SAMPLES]
+    samples = samples.assign(time_ns=samples["time_ns"] + took)
+    first = metadata.table_of(PYTHON_SAMPLES, [sample])
+    more = {PYTHON_SAMPLES: pd.concat([first, samples], ignore_index=True)}
+    return Trace(events.build(columns | {"name": columns["op"]}), metadata=trace.metadata | more)
+
+
+@pytest.mark.parametrize(("setup_ms", "leads"), [(90, False), (110, True)])
+def test_time_spent_once_leads_if_longer_than_all_steps(setup_ms: int, leads: bool) -> None:
+    trace = after_setup(loop([0.05] * 9), setup_ms)
+    table = findings(trace)
+    assert table["id"].tolist() == ["between_steps", "host_compute"][:: 1 if leads else -1]
+    assert set(table["level"]) == {"observation"}
+    said = headline(trace, trace.overview)
+    assert (said.id == "headline_outside") == leads
+    if leads:
+        assert [said.figures[name] for name in ("once", "run", "of")] == ["110 ms", "210 ms", "steps"]
+
+
+@pytest.mark.parametrize(("setup_ms", "is_named"), [(360, False), (380, True)])
+def test_headline_of_a_loop_is_about_the_loop(setup_ms: int, is_named: bool) -> None:
+    trace = after_setup(loop([30] * 9), setup_ms)
+    said = headline(trace, trace.overview)
+    assert (said.id == "headline_outside") == is_named
+    if is_named:
+        assert [said.figures[name] for name in ("once", "run", "of")] == ["380 ms", "750 ms", "loop"]
+    took = compare(trace, trace).attrs["loop_time"].a
+    assert trace.overview["steps"]["interval_ns"] == took == 40 * MS
+    assert str(Text("headline_loop_on_host", problem="", round="40.0 ms"))[:-1] in said
+
+
+def test_pauses_that_are_observed_first_have_the_headline() -> None:
+    trace = loop([2] * 9, op_ms=1)
+    trace.metadata[PYTHON_SAMPLES] = trace.metadata[PYTHON_SAMPLES].assign(line=pd.Series(dtype="Int64"))
+    assert findings(trace).iloc[0][["id", "level"]].tolist() == ["between_steps", "observation"]
+    assert headline(trace, trace.overview).id == "headline_loop_on_host"
+
+
+def test_python_before_the_first_event_is_outside_the_steps() -> None:
+    trace = loop([0.05] * 9)
+    early = metadata.table_of(PYTHON_SAMPLES, [{"time_ns": -900 * MS, "file": "train.py", "line": 2}])
+    sampled = Trace(trace.events, metadata={PYTHON_SAMPLES: early})
+    assert sampled.overview["outside"]["before_ns"] == 900 * MS
+    unknown = Trace(trace.events, metadata={PYTHON_SAMPLES: early.assign(line=pd.Series(dtype="Int64"))})
+    assert unknown.overview["outside"]["before_ns"] == 0
+
+
+def test_line_sampled_in_the_longest_time_outside_steps_is_named() -> None:
+    trace = after_setup(loop([0.05] * 9), 400, line=2)
+    figures = findings(trace).iloc[0]["figures"]
+    assert (figures["line"], figures["samples"]) == ("train.py:2", 1)
+    assert "train.py:2" in findings(trace).iloc[0]["text"]
 
 
 def test_ops_between_steps_are_named_with_their_line() -> None:

@@ -11,11 +11,14 @@ from IPython.core.formatters import HTMLFormatter
 from tests.analysis.test_findings_of_kernels import gemm, trace_of
 from tests.real_traces import DATA, real_trace
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis.overview.headline import headline
 from tfvis_nb.analysis.overview.lines import overview_lines
 from tfvis_nb.core.format import format_percent, unbroken
+from tfvis_nb.core.metadata import PYTHON_SAMPLES, table_of
 from tfvis_nb.core.stacks import Frame, StackBuilder
 from tfvis_nb.display.overview.card import card
 from tfvis_nb.events import NO_STEP
+from tfvis_nb.texts import Text
 
 
 def _steps(durations: list[int], first: str = "op") -> Trace:
@@ -71,9 +74,9 @@ def test_headline_and_step_time_have_one_median() -> None:
     assert overview["steps"]["interval_ns"] == 100
 
 
-def test_interval_is_told_where_time_lies_between_steps() -> None:
+def test_round_of_the_loop_is_shown_with_time_between_steps() -> None:
     # The longest step is the last one, which no interval includes.
-    assert "from start to start" not in str(_steps([100, 120, 180]).overview)
+    assert "Round of the loop" not in str(_steps([100, 120, 180]).overview)
 
 
 def test_devices_of_one_label_all_have_their_line() -> None:
@@ -158,9 +161,14 @@ def test_names_in_an_overview_stay_text() -> None:
 
 def test_a_nearly_empty_step_has_its_own_headline() -> None:
     columns = {"start_ns": [0, 90], "duration_ns": [9, 10], "kind": ["op"] * 2, "step": [0, 0]}
-    assert Trace(events.build(columns)).overview["headline"] == (
-        "The step takes 100 ns; nothing was recorded in 81.0 % of it."
-    )
+    trace = Trace(events.build(columns))
+    said = headline(trace, trace.overview)
+    assert (said.id, said.figures["share"]) == ("headline_host_idle", "81.0 %")
+    assert said.figures["why"] == Text("headline_python_samples")
+    for line, why in (("train.py", "train.py:7"), (None, str(Text("headline_python_calls")))):
+        sample = {"time_ns": 50, "file": line, "line": line and 7}
+        sampled = Trace(trace.events, metadata={PYTHON_SAMPLES: table_of(PYTHON_SAMPLES, [sample])})
+        assert why in sampled.overview["headline"]
 
 
 def test_training_and_evaluation_have_medians_of_their_own() -> None:

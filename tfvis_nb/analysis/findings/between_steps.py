@@ -136,6 +136,7 @@ def _find(trace: Trace) -> list[Finding]:
         **{name: getattr(outside, name) for name in _STRETCHES},
         "longest_ns": end - start,
         "op": _longest_op(trace, loose, np.array([start]), np.array([end])),
+        **_line_figures(sampled_line(trace, np.array([start]), np.array([end]))),
         "one_recording": is_one_recording(trace),
         "input_ns": _input_ns(trace),
         **recorded(trace),
@@ -145,7 +146,8 @@ def _find(trace: Trace) -> list[Finding]:
     events = longest_events(trace, loose)
     lost = figures["input_ns"] if waits else outside.outside_ns
     level = PROBLEM if waits else OBSERVATION
-    return [Finding("between_steps", NOT_KNOWN, figures, NO_STEP, start, end, events, level, lost)]
+    once = min(outside.once_ns, lost)
+    return [Finding("between_steps", NOT_KNOWN, figures, NO_STEP, start, end, events, level, lost, once)]
 
 
 def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
@@ -191,7 +193,7 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
         "longest_ns": int(length[longest]),
         "period": period,
         "op": op,
-        **(sampled_figures(sampled) or {"line": "", "function": "", "line_share": None, "samples": 0}),
+        **_line_figures(sampled),
         "lock": lock,
         "gc_share": collected_share(trace, start, end),
         "op_line": _line(trace, loose, op),
@@ -209,6 +211,10 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
         is_problem = lost >= INPUT_SHARE.value * loop_ns
     level = PROBLEM if is_problem else MINOR if waits else OBSERVATION
     return Finding("between_steps", NOT_KNOWN, figures, NO_STEP, first, last, events, level, lost)
+
+
+def _line_figures(sampled: SampledLine | None) -> dict[str, Any]:
+    return sampled_figures(sampled) or {"line": "", "function": "", "line_share": None, "samples": 0}
 
 
 def _names_line(trace: Trace, sampled: SampledLine | None) -> bool:
@@ -440,8 +446,8 @@ def _word_run(figures: Figures) -> Texts:
         f"{format_duration(figures[name])} {where}" for name, where in _STRETCHES.items() if figures[name]
     ]
     text = (
-        f"{format_duration(figures['outside_ns'])} of the {format_duration(figures['run_ns'])} from the first"
-        f" event to the last are outside any step: {', '.join(parts)}."
+        f"{format_duration(figures['outside_ns'])} of the {format_duration(figures['run_ns'])} recorded are"
+        f" outside any step: {', '.join(parts)}."
     )
     longest = max(_STRETCHES, key=lambda name: figures[name])
     op, how = figures["op"], ""
@@ -449,14 +455,16 @@ def _word_run(figures: Figures) -> Texts:
         return _word_input(text, figures)
     if figures["program"] == "session" and longest == "between_ns":
         how = "Tracing each run takes part of this time."
-    if op is None:
-        text += " Nothing is recorded in the longest of these."
-        advice = "To see what runs between steps, trace the whole cell or loop, not single runs."
-        if figures.get("one_recording"):
-            advice = _PYTHON if longest == "between_ns" else _ONCE
-    elif op["self_ns"] < FEW.value * figures["longest_ns"]:
-        text += f" Little is recorded in the longest of these ({format_duration(figures['longest_ns'])})."
+    if op is None or op["self_ns"] < FEW.value * figures["longest_ns"]:
         advice = _PYTHON if longest == "between_ns" else _ONCE
+        if figures.get("line"):
+            text = f"{text[:-1]}. In the longest of these, {sampled_clause(figures)}."
+        elif op is None:
+            text += " Nothing is recorded in the longest of these."
+            if not figures.get("one_recording"):
+                advice = "To see what runs between steps, trace the whole cell or loop, not single runs."
+        else:
+            text += f" Little is recorded in the longest of these ({format_duration(figures['longest_ns'])})."
     else:
         took = format_duration(op["self_ns"])
         text += f" In the longest of these, {op['name']} takes the most time: {took}."

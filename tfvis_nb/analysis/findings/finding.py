@@ -37,6 +37,8 @@ class Finding(NamedTuple):
     """One of `LEVELS`; empty if the share decides."""
     lost_ns: int = 0
     """The lost time if the share is NaN."""
+    once_ns: int = 0
+    """The part of it that a longer training does not take more of."""
 
     def rated(self) -> str:
         """Return the level, derived from the share if the rule gives none."""

@@ -69,7 +69,8 @@ def findings(trace: Trace) -> FindingsTable:
     Communication ranks below a straggler even if its share is larger, because it includes waiting for the
     straggler, and so does what a task does on its host if others wait for nearly all of it. Launches rank
     below CPU ops between kernels and copies of variables on the CPU if those have at least half of their
-    share.
+    share. Time that is spent once, such as before the first step, ranks below what each step takes, unless it
+    is longer than all steps.
 
     Parameters
     ----------
@@ -102,7 +103,10 @@ def findings(trace: Trace) -> FindingsTable:
     """
     fatal = [(rule, finding) for rule in RULES.values() if rule.fatal for finding in rule.find(trace)]
     reason = why_not(breakdown(trace))
-    total = 0 if reason else int(breakdown(other_steps(trace)).drop_duplicates("step")["step_ns"].sum())
+    total, in_steps = (
+        0 if reason else int(breakdown(part).drop_duplicates("step")["step_ns"].sum())
+        for part in (other_steps(trace), trace)
+    )
     if not total and not fatal:
         return table_of(cannot_say(_COLUMNS, reason or Text("no_step_length")))
     others = [rule for rule in RULES.values() if not rule.fatal] if total else []
@@ -143,7 +147,9 @@ def findings(trace: Trace) -> FindingsTable:
         rule, finding = pair
         below = is_below(rule, finding)
         most = min(finding.share, above(rule)) if below else finding.share
-        lost = finding.lost_ns if math.isnan(finding.share) else most * total
+        lost = most * total
+        if math.isnan(finding.share):
+            lost = finding.lost_ns - (finding.once_ns if finding.once_ns <= in_steps else 0)
         return not rule.fatal, level(*pair) != PROBLEM, -lost, below
 
     rows = [

@@ -57,7 +57,8 @@ def _find(trace: Trace) -> list[Finding]:
     }
     start, end = step_range(trace, first.step)
     excess = first.first_ns - first.median_ns
-    return [Finding("first_step", NOT_KNOWN, figures, first.step, start, end, [], OBSERVATION, excess)]
+    found = Finding("first_step", NOT_KNOWN, figures, first.step, start, end, [], OBSERVATION, excess)
+    return [found._replace(once_ns=excess)]
 
 
 def _word(_key: str, figures: Figures) -> Texts:

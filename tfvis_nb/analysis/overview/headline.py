@@ -11,16 +11,21 @@ from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.host_compute import RULE as HOST_COMPUTE
 from tfvis_nb.analysis.findings.idle_causes import is_doubtful, while_idle
 from tfvis_nb.analysis.findings.idle_device import RULE as IDLE_DEVICE
+from tfvis_nb.analysis.findings.idle_python import idle_python
 from tfvis_nb.analysis.findings.launch_bound import RULE as LAUNCHES
 from tfvis_nb.analysis.findings.out_of_memory import RULE as OUT_OF_MEMORY
 from tfvis_nb.analysis.findings.out_of_memory import ended
 from tfvis_nb.analysis.findings.rule import step_time
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.idle.device_idle import device_idle, idle_by_cause
+from tfvis_nb.analysis.source.python_samples import sampled_clause, sampled_figures
+from tfvis_nb.analysis.steps.breakdown import breakdown
 from tfvis_nb.analysis.steps.other_steps import other_steps
+from tfvis_nb.analysis.steps.outside_steps import is_one_recording
 from tfvis_nb.analysis.steps.slow_steps import kind_label
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration, format_percent
+from tfvis_nb.core.metadata import PYTHON_SAMPLES
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.prediction import prediction_sentence
 from tfvis_nb.core.trace import Trace
@@ -48,19 +53,28 @@ def _of_steps(trace: Trace, facts: Mapping[str, Any]) -> Text:
     if not steps["count"] or not steps["sum_ns"]:
         return Text("headline_without_steps")
     others = other_steps(trace)
+    first = _first_finding(trace, of_host=bool(why_not(device_idle(others))))
+    is_loop = first is not None and _is_of_loop(first, facts)
+    return _with_time_outside(trace, facts, first, _of_most(others, facts, first, is_loop), is_loop)
+
+
+def _of_most(others: Trace, facts: Mapping[str, Any], first: pd.Series | None, is_loop: bool) -> Text:
+    """Describe the first finding, and the typical step, or the loop if the finding is about that."""
     tuning = TUNING.measure(others).share
     table = device_idle(others)
     is_host = bool(why_not(table))
-    first = _first_finding(trace, of_host=is_host)
     problem = "" if first is None else _clause(first)
     idle_cause = "" if first is None else _idle_cause(first)
     if tuning >= _MUCH:
-        words = whole_figures(is_undivided(trace))
-        problem = Text("headline_tuning", share=format_percent(tuning), **words)
+        words = whole_figures(is_undivided(others))
+        problem, is_loop = Text("headline_tuning", share=format_percent(tuning), **words), False
+    if is_host and is_loop:
+        took = format_duration(facts["steps"]["interval_ns"])
+        return Text("headline_loop_on_host", problem=problem, round=took)
     if is_host:
-        return _without_devices(facts, problem)
+        return _without_devices(others, facts, problem)
     outside, loop = facts["outside"], [device["loop_busy_share"] for device in facts["devices"]]
-    if outside and outside["loop_share"] >= _MOSTLY_PAUSES and None not in loop:
+    if outside and (is_loop or outside["loop_share"] >= _MOSTLY_PAUSES) and None not in loop:
         busy = _spread(loop)
         if not problem or idle_cause:
             problem = Text("headline_pauses", share=format_percent(outside["loop_share"]))
@@ -69,7 +83,7 @@ def _of_steps(trace: Trace, facts: Mapping[str, Any]) -> Text:
 
 
 def _first_finding(trace: Trace, *, of_host: bool) -> pd.Series | None:
-    """Return the first finding if it is a problem.
+    """Return the first finding if it is a problem, or about the loop.
 
     Without devices, the op, layer or line that takes most of the steps counts even if it is no problem: the
     share of host compute would only repeat that the steps run on the host.
@@ -79,7 +93,38 @@ def _first_finding(trace: Trace, *, of_host: bool) -> pd.Series | None:
         return None
     first = others.iloc[0]
     is_most = of_host and first["kind"] == HOST_COMPUTE.kind and first["share"] >= _MUCH
-    return first if first["level"] == PROBLEM or is_most else None
+    return first if first["level"] == PROBLEM or is_most or "loop_share" in first["figures"] else None
+
+
+def _is_of_loop(finding: pd.Series, facts: Mapping[str, Any]) -> bool:
+    """Return whether a finding is about the loop of the steps that the overview is about."""
+    kind = finding["figures"].get("kind", "") if "loop_share" in finding["figures"] else None
+    return kind == "" or (kind is not None and bool(facts["kinds"]) and facts["kinds"][0]["kind"] == kind)
+
+
+def _with_time_outside(
+    trace: Trace, facts: Mapping[str, Any], first: pd.Series | None, text: Text, is_loop: bool
+) -> Text:
+    """Add the time outside the steps, or the loop, if it takes longer than these and is spent once."""
+    outside = facts["outside"]
+    if (
+        outside is None
+        or not is_one_recording(trace)
+        or (first is not None and "run_share" in first["figures"])
+    ):
+        return text
+    once, rest = outside["once_ns"], facts["steps"]["sum_ns"]
+    if is_loop:
+        once, rest = outside["run_ns"] - outside["loop_ns"], outside["loop_ns"]
+    if once <= rest:
+        return text
+    return Text(
+        "headline_outside",
+        headline=text.removesuffix("."),
+        once=format_duration(once if is_loop else outside["outside_ns"]),
+        run=format_duration(outside["run_ns"]),
+        of="loop" if is_loop else "steps",
+    )
 
 
 def _clause(finding: pd.Series) -> str:
@@ -131,14 +176,16 @@ def _noun(table: pd.DataFrame) -> str:
     return f"{len(table):,} {name}s" if len(table) > 1 else name
 
 
-def _without_devices(facts: Mapping[str, Any], problem: str) -> Text:
+def _without_devices(trace: Trace, facts: Mapping[str, Any], problem: str) -> Text:
     """Name the largest part of step time for the task that idles least."""
     steps = facts["steps"]
-    shares = [
-        {part: amount / max(task["step_ns"], 1) for part, amount in task["parts"].items()}
+    shares = {
+        task["task"]: {part: amount / max(task["step_ns"], 1) for part, amount in task["parts"].items()}
         for task in facts["step_time"]["tasks"]
-    ]
-    busiest = min(shares, key=lambda parts: parts.get("idle_ns", 0) + parts.get("unknown_ns", 0))
+    }
+    task, busiest = min(
+        shares.items(), key=lambda item: item[1].get("idle_ns", 0) + item[1].get("unknown_ns", 0)
+    )
     kind = kind_label(facts["kinds"][0]["kind"]) if facts["kinds"] else ""
     subject = "The step" if steps["count"] == 1 else f"The median {kind}step"
     if facts["undivided"]:
@@ -153,6 +200,16 @@ def _without_devices(facts: Mapping[str, Any], problem: str) -> Text:
     share = format_percent(busiest[part])
     of = "it" if steps["count"] == 1 else "step time"
     if name == "idle":
-        return Text("headline_host_idle", step=subject, median=median, share=share, of=of)
+        why = _why_idle(trace, task)
+        return Text("headline_host_idle", step=subject, median=median, share=share, of=of, why=why)
     label = LABELS.get(name, name.replace("_", " "))
     return Text("headline_host", step=subject, median=median, share=share, of=of, part=label)
+
+
+def _why_idle(trace: Trace, task: str) -> str:
+    """Name the line of Python that was sampled while nothing was recorded, or how to record it."""
+    if not len(trace.metadata.get(PYTHON_SAMPLES, ())):
+        return Text("headline_python_samples")
+    sampled, _ = idle_python(trace, task, breakdown(trace)["step"].unique().tolist())
+    figures = sampled_figures(sampled)
+    return sampled_clause(figures) if figures else Text("headline_python_calls")

@@ -22,7 +22,7 @@ _ABOUT_PARTS = (
     " its devices are idle for another cause."
 )
 _APART = 0.05
-"""By which share of a step the interval between starts has to differ to be worth a figure."""
+"""The share of the loop between steps from which its rounds differ enough from steps to be worth a figure."""
 _WORTH_A_LINE = 0.01
 """The share of the loop from which time between steps has a line."""
 _MOST_KINDS = 3
@@ -71,10 +71,12 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
     if first is not None:
         value += " after the first step"
     lines = []
-    pauses = facts["outside"] is not None and facts["outside"]["loop_share"] >= _WORTH_A_LINE
-    if pauses and steps["interval_ns"] and steps["interval_ns"] / max(median, 1) - 1 > _APART:
-        about = "Median of the times from the start of a step to the start of the next one."
-        lines.append(Line("Start to start", (format_duration(steps["interval_ns"]),), about))
+    if steps["interval_ns"] and facts["outside"] is not None and facts["outside"]["loop_share"] > _APART:
+        about = (
+            "Each step and the time until the next: the mean without the longest and the shortest fifth, as"
+            " in a comparison."
+        )
+        lines.append(Line("Round of the loop", (f"{format_duration(steps['interval_ns'])} typical",), about))
     if steps["p95_ns"] is not None:
         about = "The duration that 95 % of the steps do not exceed."
         lines.append(Line("Step time p95", (format_duration(steps["p95_ns"]),), about))

@@ -25,6 +25,7 @@ from tfvis_nb.analysis.overview.headline import headline
 from tfvis_nb.analysis.overview.lines import as_html, as_text
 from tfvis_nb.analysis.source.source_lines import source_lines
 from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.analysis.steps.difference import typical
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.analysis.steps.other_steps import is_set_apart, other_steps
 from tfvis_nb.analysis.steps.outside_steps import loop_of, outside_steps
@@ -52,8 +53,9 @@ FIGURES: dict[str, str] = {
     " first: kind, count, median_ns and sum_ns. The median step is of the first kind.",
     "steps.median_ns": "Duration of the median step, in ns: of an even number the lower of the two in the"
     " middle, without a first step as in first_step.",
-    "steps.interval_ns": "Median of the intervals, each from the start of a step to the start of the next, in"
-    " ns, without that of a first step that is set apart; missing if there is none.",
+    "steps.interval_ns": "A typical round of the loop, from the start of a step to the start of the next, in"
+    " ns: the mean of all without the longest and the shortest fifth, as in a comparison, and without that of"
+    " a first step that is set apart; missing if there is none.",
     "steps.p95_ns": "Duration of the step that 95 % of the steps do not exceed, in ns; missing if there are"
     " fewer than 20.",
     "steps.sum_ns": "Sum of the durations of all steps, in ns: step time, the whole of the shares.",
@@ -70,8 +72,9 @@ FIGURES: dict[str, str] = {
     "devices": "For each accelerator busy_share, cause and cause_share, without a first step that is set"
     " apart; see device_idle. loop_busy_share is the busy time from the start of these steps to their end,"
     " divided by that time; missing unless a finding is about the time between steps.",
-    "outside": "Time outside steps, in ns, run_share, its share of the run, pauses_ns, the time between the"
-    " steps of the loop, and loop_share, its share of the loop; see outside_steps.",
+    "outside": "Time outside steps, in ns, run_share, its share of the run, once_ns, the part that does not"
+    " repeat with the steps, loop_ns, pauses_ns, the time between the steps of the loop, and loop_share, its"
+    " share of the loop; see outside_steps.",
     "host_ns": "Step time, of these steps, during which Python or the runtime around ops ran on any task, in"
     " ns, including time when a device computed.",
     "top_ops": "The five op types with the largest self time, on devices and on hosts, over the whole trace."
@@ -179,7 +182,7 @@ def _steps(trace: Trace, *, apart: bool) -> dict[str, Any]:
     return {
         "count": len(every),
         "median_ns": _length(trace, middle) if (middle := median_step(trace)) is not None else None,
-        "interval_ns": int(np.median(interval)) if len(interval) else None,
+        "interval_ns": round(typical(interval)) if len(interval) else None,
         "p95_ns": int(duration[math.ceil(0.95 * count) - 1]) if known else None,
         "sum_ns": int(every["duration_ns"].sum()),
     }
@@ -255,7 +258,7 @@ def _outside(trace: Trace) -> dict[str, Any] | None:
     outside = outside_steps(trace)
     if outside is None:
         return None
-    times = ("run_ns", "outside_ns", "before_ns", "between_ns", "after_ns", "pauses_ns")
+    times = ("run_ns", "outside_ns", "before_ns", "between_ns", "after_ns", "once_ns", "loop_ns", "pauses_ns")
     names = (*times, "run_share", "loop_share")
     return {name: getattr(outside, name) for name in names}
 
