@@ -164,12 +164,14 @@ class OpenedHeight {
     const details = root.querySelector<HTMLElement>(".details");
     const isNarrow = root.clientWidth < NARROW_PX;
     const pane = paneHeight(root);
+    const isBelow = root.querySelector(".pane")?.clientWidth === root.clientWidth;
     // The tabs below a timeline would be pushed away, with the button or the row that has been clicked.
     const isBeside = details && !isNarrow && store.selection !== null && !hasTabs(store.host);
     if (!details || isNarrow !== this.#isNarrow || !(isNarrow || isBeside)) this.#details = 0;
     this.#isNarrow = isNarrow;
     if (details && isNarrow) this.#details = Math.max(this.#details, details.offsetHeight);
-    else if (isBeside) {
+    // Code below both would move down under a click in it.
+    else if (isBeside && !isBelow) {
       const { top, height } = details.getBoundingClientRect();
       const padding = Number.parseFloat(getComputedStyle(details).paddingBottom);
       const last = details.lastElementChild!.getBoundingClientRect();
@@ -178,8 +180,8 @@ class OpenedHeight {
       const bars = root.clientHeight - height;
       this.#details = Math.max(this.#details, Math.min(content, MOST_DETAILS_PX) + bars - lanes);
     }
-    // Panes open under the lanes, beside these details.
-    this.now = isNarrow ? this.#details + pane : Math.max(this.#details, pane);
+    // Other panes open under the lanes, beside these details.
+    this.now = isBelow ? this.#details + pane : Math.max(this.#details, pane);
     return this.now;
   }
 }

@@ -114,6 +114,36 @@ def test_lines_have_the_times_of_their_events(code: Pane) -> None:
     expect(code.top).to_have_count(1)
 
 
+# Letters that a line has room for: the pane without its bars, times and numbers.
+COLUMNS = """(pane) => {
+    const text = pane.querySelector("[role=option] code");
+    const letters = document.createRange();
+    letters.selectNodeContents(text);
+    const { left, width } = letters.getBoundingClientRect();
+    const right = pane.querySelector(".code-scroll").getBoundingClientRect().right;
+    return (right - left) / (width / text.textContent.length);
+}"""
+
+
+def test_code_has_room_for_its_lines_while_details_are_open(code: Pane) -> None:
+    press_in_view_menu(code.timeline.root, "Code")
+    for width in (848, 1016, 1112, 1180, 1280, 1600):
+        code.timeline.page.set_viewport_size({"width": width, "height": 800})
+        expect(code.timeline.details).to_be_visible()
+        assert code.pane.evaluate(COLUMNS) >= 60, width
+        lanes, details = code.timeline.lanes.bounding_box(), code.timeline.details.bounding_box()
+        assert lanes
+        assert details
+        assert details["x"] >= lanes["x"] + lanes["width"], width
+    handle = code.pane.get_by_role("separator")
+    before = code.pane.bounding_box()
+    handle.press("ArrowUp")
+    after = code.pane.bounding_box()
+    assert before
+    assert after
+    assert after["height"] == before["height"] + 16
+
+
 @pytest.mark.thorough
 def test_the_time_of_no_line_is_said_with_its_reasons(code: Pane) -> None:
     press_in_view_menu(code.timeline.root, "Code")

@@ -1,7 +1,7 @@
 /** The panel at the right: one event, a time range, a search result, or the whole step. */
 
 import type { ComponentChildren } from "preact";
-import { useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { annotationsWith } from "../../model/annotations";
 import { isolated } from "../../model/format/bidi";
@@ -50,6 +50,18 @@ export function DetailsPanel({ store, actions, before }: PanelProps) {
     () => panel.current?.scrollTo(0, 0),
     [store.host.get("selection"), store.moment, store.step, store.matches],
   );
+  useEffect(() => {
+    const title = panel.current?.querySelector("h2");
+    if (OWNS_PAGE || store.selection === null || !title) return;
+    // The notebook keeps its place, so below the lanes they may open out of sight.
+    const seen = new IntersectionObserver(([entry]) => {
+      seen.disconnect();
+      const isBelow = !entry.isIntersecting && entry.boundingClientRect.top > innerHeight / 2;
+      if (isBelow) actions.surroundings.hint("Details are below ↓");
+    });
+    seen.observe(title);
+    return () => seen.disconnect();
+  }, [store.host.get("selection")]);
   if (!store.panelOpen)
     return store.host.pair?.side !== undefined || hasTabs(store.host) ? null : (
       <StepBars bars={stepBarsShown(store)} />

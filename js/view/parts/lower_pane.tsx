@@ -76,7 +76,7 @@ function bindHeight(pane: HTMLElement, splitter: HTMLElement): () => void {
   const bound = new AbortController();
   const read = () => pane.offsetHeight;
   const write = (height: number) => pane.style.setProperty("--pane", `${height}px`);
-  const most = () => (pane.closest(".column")?.clientHeight ?? 600) * 0.8;
+  const most = () => (pane.closest(".body")?.clientHeight ?? 600) * 0.8;
   bindSize(splitter, { axis: "y", direction: -1, least: LEAST_HEIGHT_PX, most, read, write }, bound.signal);
   return () => bound.abort();
 }

@@ -202,3 +202,25 @@ def test_details_that_need_height_move_no_lane(notebook: OpenNotebook) -> None:
     after = labels.evaluate(PLACES)
     assert {name: after[name] for name in before} == before
     book.page.set_viewport_size(WINDOW)
+
+
+def test_details_out_of_sight_are_announced_over_the_lanes(notebook: OpenNotebook) -> None:
+    book = notebook(["import tfvis_nb as tv", f"tv.show_timeline({DISTRIBUTED!r})"])
+    book.run_all()
+    book.page.set_viewport_size({"width": 848, "height": 560})
+    timeline = book.timeline(1).wait()
+    timeline.root.evaluate("element => element.scrollIntoView({ block: 'start' })")
+    hint = timeline.root.get_by_text("Details are below")
+    expect(hint).to_have_count(0)
+    scrolled = book.page.evaluate(f"{SCROLLER}.scrollTop")
+    timeline.host.evaluate(SELECT, {"events": [0]})
+    expect(hint).to_be_in_viewport(ratio=1)
+    expect(timeline.title).not_to_be_in_viewport()
+    assert book.page.evaluate(f"{SCROLLER}.scrollTop") == scrolled
+    # Details in sight need no word.
+    expect(hint).to_be_hidden()
+    timeline.details.scroll_into_view_if_needed()
+    timeline.host.evaluate(SELECT, {"events": [1]})
+    expect(timeline.title).to_be_in_viewport()
+    expect(hint).to_be_hidden()
+    book.page.set_viewport_size(WINDOW)
