@@ -190,6 +190,7 @@ def event_layers(trace: Trace) -> tuple[pa.DictionaryArray, np.ndarray]:
     return layer.dictionary_encode(), phase_numbers
 
 
+@validate_input
 def live_layers(trace: Trace) -> np.ndarray:
     """Return the path of each event's layer in a model that existed after recording; empty if none."""
     live = _nested(trace, LAYER)
