@@ -38,7 +38,6 @@ TABLE = {
     "core/temporary_folder.py": "tests/core/test_temporary_folder.py",
     "core/plain_files.py": "tests/fleet/dataset/test_foreign_files.py",
     "cli/open.py": "the page that `page_path` made; the deleters below",
-    "cli/run.py": "the name of the own process in /proc",
     "compat/tftracer_server.py": "the session that `load_session` made: tests/compat/test_tftracer_server.py",
     "fleet/dataset/ingest.py": "tests/fleet/dataset/test_foreign_files.py",
     "fleet/dataset/own_files.py": "an intent, whose name no other file has",

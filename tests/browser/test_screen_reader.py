@@ -41,8 +41,8 @@ PAGE = """
               - row "Op Count Busy":
                 - columnheader "Busy":
                   - button "Busy"
-          - region "Idle time by cause, CPU:0":
-            - table "Idle time by cause, CPU:0"
+          - region "Idle time in steps by cause, CPU:0":
+            - table "Idle time in steps by cause, CPU:0"
     - group "Legend":
       - button "host compute"
 """

@@ -125,7 +125,7 @@ def test_an_idle_stretch_says_its_cause(exported: OpenExported, tmp_path: Path) 
     timeline.page.mouse.click(*between)
     expect(timeline.title).to_have_text("200 µs selected")
     # It is the device's, while another lane may be busy.
-    assert rows_of(timeline, "Idle time by cause, worker 0 · GPU:0") == [
+    assert rows_of(timeline, "Idle time in steps by cause, worker 0 · GPU:0") == [
         ["waiting for kernel launches", "200 µs", "100 %"]
     ]
     timeline.details.get_by_role("button", name="b MatMul").click()
@@ -139,11 +139,11 @@ def test_an_idle_stretch_says_its_cause(exported: OpenExported, tmp_path: Path) 
 def test_a_cause_selects_what_ends_its_gaps(exported: OpenExported, tmp_path: Path) -> None:
     timeline = opened(exported, tmp_path)
     timeline.details.get_by_text(re.compile("^More f")).click()
-    assert rows_of(timeline, "Idle time by cause") == [
+    assert rows_of(timeline, "Idle time in steps by cause") == [
         ["waiting for input", "400 µs", "57.1 %"],
         ["waiting for kernel launches", "300 µs", "42.9 %"],
     ]
-    table = timeline.details.get_by_role("region", name="Idle time by cause")
+    table = timeline.details.get_by_role("region", name="Idle time in steps by cause")
     table.get_by_role("button", name="waiting for input").click()
     kernels = [event for event, kind in enumerate(step().events["kind"]) if kind == "kernel"]
     selected = "host => host.tfvis.store.selection.events"
@@ -160,7 +160,7 @@ def test_a_cause_selects_what_ends_its_gaps(exported: OpenExported, tmp_path: Pa
 def test_causes_are_not_cut_in_narrow_details(exported: OpenExported, tmp_path: Path) -> None:
     timeline = opened(exported, tmp_path, real_trace(DATA / "gpu_tf221_dist.pb.xz"))
     timeline.details.get_by_text(re.compile("^More f")).click()
-    table = timeline.details.get_by_role("region", name="Idle time by cause")
+    table = timeline.details.get_by_role("region", name="Idle time in steps by cause")
     cause = table.get_by_role("button", name="waiting for another device")
     expect(cause).to_be_visible()
     timeline.host.get_by_role("separator", name="Width of the details").focus()

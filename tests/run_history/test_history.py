@@ -22,6 +22,7 @@ from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.analysis.steps.difference import difference, run_spread, typical
 from tfvis_nb.analysis.steps.difference_text import amount_text, bounds_text
 from tfvis_nb.core.format import format_duration, format_percent
+from tfvis_nb.core.metadata import PROFILES, table_of
 from tfvis_nb.display.charts import CannotSayError
 from tfvis_nb.display.shaping.side import compared as side
 from tfvis_nb.display.tabs import comparison
@@ -218,6 +219,17 @@ def test_events_that_were_added_or_are_gone_are_counted() -> None:
     whole, more_ops = run_of(kinds={}, ops=30), run_of(kinds={}, ops=31)
     assert line([whole], more_ops)["events"].figures["of"] == Text("run_recording")
     assert line([whole], with_events(ops=31))["events"] == ""
+
+
+@pytest.mark.parametrize(("level", "ops"), [(2, None), (3, 2)])
+def test_ops_are_counted_if_cheap_ones_are_recorded(level: int, ops: int | None) -> None:
+    columns = {"start_ns": [*range(0, 60, 10)], "duration_ns": [5] * 6, "step": [0, 0, 1, 1, 2, 2]}
+    table = events.build(columns | {"kind": ["op"] * 6, "op": ["MatMul"] * 6})
+    trace = tv.Trace(table, metadata={PROFILES: table_of(PROFILES, [{"host_tracer_level": level}])})
+    found = summary_of(trace, CELL)
+    assert found is not None
+    assert found.main is not None
+    assert found.main.ops == ops
 
 
 def test_ops_are_counted_in_steps_of_one_kind() -> None:

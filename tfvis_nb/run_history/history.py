@@ -83,7 +83,8 @@ class History:
         the previous run, with its 95 % interval ``ratio_low`` and ``ratio_high``;
         ``spread_ratio``, how much two earlier runs of the same code differ: the slower one takes more than
         that many times as long in 5 % of pairs; ``spread_runs``, the number of runs that show it; ``kernels``
-        and ``ops``, the median numbers per step; ``busy_share`` of the accelerators; ``peak_bytes``;
+        and ``ops``, the median numbers per step, ``ops`` only if cheap ones are recorded as well;
+        ``busy_share`` of the accelerators; ``peak_bytes``;
         ``options`` of the recording; ``code``, a digest of what ran; and the versions of ``tfvis_nb`` and
         ``tensorflow``. Unknown values are NA or NaN.
 

@@ -25,6 +25,7 @@ from tfvis_nb.analysis.steps.compared_unit import (
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
 from tfvis_nb.analysis.steps.slow_steps import main_steps, median_steps, slow_first_step, step_kinds
 from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.metadata import PROFILES
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import is_undivided
 
@@ -36,6 +37,9 @@ _MOST_KINDS = 4
 
 Times = Literal["steps", "loops", "iterations", "recordings"]
 """The times of runs that can be compared."""
+
+_EVERY_OP = 3
+"""The level of TensorFlow's host tracer that records cheap ops as well."""
 
 LONGEST_TEXT = 4096
 """Maximum characters of each text."""
@@ -153,7 +157,7 @@ def summary_of(trace: Trace, cell: Cell) -> Summary | None:
         kinds=kinds,
         loop=None if loop is None else loop._replace(loop_ns=loop.loop_ns[-MOST_STEPS:]),
         kernels=None if kinds else _per_step(trace, "kernel", []),
-        ops=None if kinds else _per_step(trace, "op", []),
+        ops=None if kinds else _ops(trace, []),
         busy_share=_busy_share(trace, kept),
         peak_bytes=_peak_bytes(trace),
         tfvis_nb=version("tfvis-nb"),
@@ -177,7 +181,7 @@ def _kinds(trace: Trace, apart: int | None) -> dict[str, KindTimes]:
             step_ns=of_kind.durations()[0].tolist()[-MOST_STEPS:],
             loop_ns=of_kind.loops()[0].tolist()[-MOST_STEPS:],
             kernels=_per_step(trace, "kernel", of_kind.recordings[0].tolist()),
-            ops=_per_step(trace, "op", of_kind.recordings[0].tolist()),
+            ops=_ops(trace, of_kind.recordings[0].tolist()),
         )
     largest = sorted(found, key=lambda kind: -found[kind].total_ns)[:_MOST_KINDS]
     return {kind: found[kind] for kind in largest}
@@ -208,6 +212,18 @@ def _per_step(trace: Trace, kind: str, steps: list[int]) -> int | None:
     numbers, counts = np.unique(step, return_counts=True)
     each = dict(zip(numbers.tolist(), counts.tolist(), strict=True))
     return int(median_low(each.get(number, 0) for number in steps))
+
+
+def _ops(trace: Trace, steps: list[int]) -> int | None:
+    """Return the median number of ops per step, or the total without steps; None if not all are recorded.
+
+    Below level 3, profiles have an op only if TensorFlow estimates it as expensive. The estimate falls from
+    run to run, so later steps have fewer of the same ops.
+    """
+    profiles = trace.metadata.get(PROFILES)
+    if profiles is not None and (profiles["host_tracer_level"].fillna(0) < _EVERY_OP).any():
+        return None
+    return _per_step(trace, "op", steps)
 
 
 def _busy_share(trace: Trace, steps: list[int]) -> float | None:

@@ -64,7 +64,7 @@ export function WaitingSummary({ store, actions, start, end, lanes, isOne = fals
       )}
       {idle && idled.length > 0 && (
         <Causes
-          title={`Idle time by cause, ${devices.length > 1 ? `sum of ${devices.length} devices` : isolated(locationLabel(...devices[0]))}`}
+          title={`Idle time in steps by cause, ${devices.length > 1 ? `sum of ${devices.length} devices` : isolated(locationLabel(...devices[0]))}`}
           pieces={idle}
           rows={idled}
           choose={({ pieces }) => {

@@ -10,6 +10,8 @@ from tfvis_nb.analysis.steps.difference import LEAST_PART, Difference, typical
 from tfvis_nb.analysis.steps.difference_text import times_text
 from tfvis_nb.texts import Text
 
+_COUNTS = {"steps": "comparison_with_steps", "iterations": "comparison_with_iterations"}
+
 
 class Whole(NamedTuple):
     """A whole recording and its compared steps, or iterations."""
@@ -51,5 +53,5 @@ def whole_text(found: Difference, a: Whole, b: Whole) -> Text | None:
             return None
     elif abs(b.whole_ns - a.whole_ns) <= min(a.steps_ns, b.steps_ns):
         return None
-    counts = Text(f"comparison_with_{b.unit}", a=a.steps, b=b.steps) if a.steps != b.steps else ""
+    counts = Text(_COUNTS[b.unit], a=a.steps, b=b.steps) if a.steps != b.steps else ""
     return Text("comparison_whole", **times_text(a.whole_ns, b.whole_ns), counts=counts)

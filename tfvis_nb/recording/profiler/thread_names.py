@@ -24,6 +24,9 @@ _PYTHON = "python"
 _POOL = re.compile(rb"/-?\d+$")
 """Ends the name of a thread of TensorFlow's own pools."""
 
+_OWN = "tfvis_nb "
+"""Begins the names of the recorder's threads."""
+
 _MOST_NAMES = 3
 """How many names of threads that share a line are listed."""
 
@@ -78,8 +81,11 @@ class ThreadNames:
 
     def _note(self, thread: threading.Thread) -> None:
         # Libraries' threads that call Python have better names of their own.
-        if not isinstance(thread, threading._DummyThread):  # noqa: SLF001
-            self._threads.append(_Noted(weakref.ref(thread), *_facts(thread)))
+        if isinstance(thread, threading._DummyThread):  # noqa: SLF001
+            return
+        noted = _Noted(weakref.ref(thread), *_facts(thread))
+        if not noted.name.startswith(_OWN):
+            self._threads.append(noted)
 
 
 def _same(thread: threading.Thread) -> threading.Thread:
