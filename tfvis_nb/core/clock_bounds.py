@@ -40,7 +40,7 @@ def uncertainty(bounds: Bounds) -> float:
 
 
 class ClockBounds(TypedDict):
-    """The offset of a task's clock from that of the first task, in ns; None where it has no bound."""
+    """The offset of a task's clock from that of the first task, in ns; None without a bound."""
 
     task: str
     low: float | None

@@ -58,7 +58,8 @@ export function LowerPane({ title, name, close, header, children }: LowerPanePro
  */
 function scrollTo(pane: HTMLElement): () => void {
   const root = pane.closest(".tfv")!;
-  const isPointedAt = () => root.matches(":hover");
+  // Chromium 156 can lose the hover of the element around the pointed one after a drag.
+  const isPointedAt = () => root.querySelector(":hover") !== null;
   const before = new Map<Element, number>();
   for (let at: Node | null = pane; at; at = at instanceof ShadowRoot ? at.host : at.parentNode)
     if (at instanceof Element) before.set(at, at.scrollTop);

@@ -83,7 +83,7 @@ export function MemoryLabel({ store, item }: { store: Store; item: MemoryItem })
       <button
         type="button"
         class="text"
-        title={`Memory allocated by ${isolated(track.allocator)}\nThe square marks the peak: click for what it held then`}
+        title={`Memory allocated by ${isolated(track.allocator)}\nThe square marks the peak: click to list its contents`}
         onClick={() => store.showMemory({ track, time: track.at })}
       >
         {context && <span class="context">{context}</span>}

@@ -114,7 +114,7 @@ def _statement(result: Difference, what: Text, predicted: bool) -> Text:
 
 
 def _whole(a: ComparedSteps, b: ComparedSteps, found: Difference) -> list[Text]:
-    """State how long the recordings are if that contradicts what is said about their steps.
+    """State how long the recordings are if they contradict the difference of their steps.
 
     Files of single runs can lie far apart, and a prediction is about its steps.
     """

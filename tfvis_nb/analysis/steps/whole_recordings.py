@@ -1,4 +1,4 @@
-"""Whether whole recordings contradict what is stated about their steps, and by how much they differ."""
+"""Whole recordings whose times contradict those of their steps, and by how much they differ."""
 
 import math
 from typing import Literal, NamedTuple
