@@ -165,22 +165,14 @@ def test_time_spent_once_leads_if_longer_than_all_steps(setup_ms: int, leads: bo
     table = findings(trace)
     assert table["id"].tolist() == ["between_steps", "host_compute"][:: 1 if leads else -1]
     assert set(table["level"]) == {"observation"}
-    said = headline(trace, trace.overview)
-    assert (said.id == "headline_outside") == leads
-    if leads:
-        assert [said.figures[name] for name in ("once", "run", "of")] == ["110 ms", "210 ms", "steps"]
 
 
-@pytest.mark.parametrize(("setup_ms", "is_named"), [(360, False), (380, True)])
-def test_headline_of_a_loop_is_about_the_loop(setup_ms: int, is_named: bool) -> None:
-    trace = after_setup(loop([30] * 9), setup_ms)
+def test_headline_of_a_loop_is_about_the_loop() -> None:
+    trace = after_setup(loop([30] * 9), 380)
     said = headline(trace, trace.overview)
-    assert (said.id == "headline_outside") == is_named
-    if is_named:
-        assert [said.figures[name] for name in ("once", "run", "of")] == ["380 ms", "750 ms", "loop"]
+    assert (said.id, said.figures["round"]) == ("headline_loop_on_host", "40.0 ms")
     took = compare(trace, trace).attrs["loop_time"].a
     assert trace.overview["steps"]["interval_ns"] == took == 40 * MS
-    assert str(Text("headline_loop_on_host", problem="", round="40.0 ms"))[:-1] in said
 
 
 def test_pauses_that_are_observed_first_have_the_headline() -> None:

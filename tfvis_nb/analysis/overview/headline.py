@@ -21,7 +21,6 @@ from tfvis_nb.analysis.idle.device_idle import device_idle, idle_by_cause
 from tfvis_nb.analysis.source.python_samples import sampled_clause, sampled_figures
 from tfvis_nb.analysis.steps.breakdown import breakdown
 from tfvis_nb.analysis.steps.other_steps import other_steps
-from tfvis_nb.analysis.steps.outside_steps import is_one_recording
 from tfvis_nb.analysis.steps.slow_steps import kind_label
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration, format_percent
@@ -55,7 +54,7 @@ def _of_steps(trace: Trace, facts: Mapping[str, Any]) -> Text:
     others = other_steps(trace)
     first = _first_finding(trace, of_host=bool(why_not(device_idle(others))))
     is_loop = first is not None and _is_of_loop(first, facts)
-    return _with_time_outside(trace, facts, first, _of_most(others, facts, first, is_loop), is_loop)
+    return _of_most(others, facts, first, is_loop)
 
 
 def _of_most(others: Trace, facts: Mapping[str, Any], first: pd.Series | None, is_loop: bool) -> Text:
@@ -100,31 +99,6 @@ def _is_of_loop(finding: pd.Series, facts: Mapping[str, Any]) -> bool:
     """Return whether a finding is about the loop of the steps that the overview is about."""
     kind = finding["figures"].get("kind", "") if "loop_share" in finding["figures"] else None
     return kind == "" or (kind is not None and bool(facts["kinds"]) and facts["kinds"][0]["kind"] == kind)
-
-
-def _with_time_outside(
-    trace: Trace, facts: Mapping[str, Any], first: pd.Series | None, text: Text, is_loop: bool
-) -> Text:
-    """Add the time outside the steps, or the loop, if it takes longer than these and is spent once."""
-    outside = facts["outside"]
-    if (
-        outside is None
-        or not is_one_recording(trace)
-        or (first is not None and "run_share" in first["figures"])
-    ):
-        return text
-    once, rest = outside["once_ns"], facts["steps"]["sum_ns"]
-    if is_loop:
-        once, rest = outside["run_ns"] - outside["loop_ns"], outside["loop_ns"]
-    if once <= rest:
-        return text
-    return Text(
-        "headline_outside",
-        headline=text.removesuffix("."),
-        once=format_duration(once if is_loop else outside["outside_ns"]),
-        run=format_duration(outside["run_ns"]),
-        of="loop" if is_loop else "steps",
-    )
 
 
 def _clause(finding: pd.Series) -> str:

@@ -10,12 +10,13 @@ import pandas as pd
 
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.prediction.predicted import fastest_times, slowest_times, step_times
-from tfvis_nb.analysis.prediction.replay import Altered, replay
+from tfvis_nb.analysis.prediction.replay import Altered, no_change, replay, unchanged
 from tfvis_nb.analysis.prediction.trust import MOST_DRIFT, doubt
 from tfvis_nb.analysis.prediction.typical import FEWEST_STEPS, HIGHEST, LOWEST
 from tfvis_nb.analysis.prediction.what_if import requested
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.prediction import BETWEEN, ON_TIME
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -36,8 +37,9 @@ class Gain(NamedTuple):
     """The 10 % quantile of the shares of single steps or rounds, without `Altered.core_factor`; `UNKNOWN` for
     fewer than `FEWEST_STEPS`."""
     high: float = UNKNOWN
-    """The 90 % quantile of the shares or, if it is larger, the share if the other work is also as short as
-    with `at_its_fastest`: the rest of a step is often faster without the removed work."""
+    """The 90 % quantile of the shares or, if it is larger, the share if all work is as short as with
+    `at_its_fastest`, before the change and after it: the rest of a step is often faster without the removed
+    work."""
     reason: Text | None = None
     """Why the replay is not trusted."""
 
@@ -64,12 +66,21 @@ def gain(trace: Trace, changes: Mapping[str, Any], steps: Collection[int], *, of
     saved, shares = _saved(possible(trace, altered, times), of_loop)
     if len(times) < FEWEST_STEPS:
         return Gain(saved)
-    most, least = (
-        _saved(possible(trace, altered, each[each["step"].isin(steps)]), of_loop)
+    fastest, slowest = (
+        possible(trace, altered, each)
         for each in (fastest_times(trace, altered, whole), slowest_times(trace, altered, whole))
     )
+    before = _fastest(trace)
+    fastest = fastest.assign(**{f"recorded{of}_ns": before[f"predicted{of}_ns"] for of in ("", "_loop")})
+    most, least = (_saved(each[each["step"].isin(steps)], of_loop) for each in (fastest, slowest))
     low, high = float(least[1].quantile(LOWEST)), float(shares.quantile(HIGHEST))
     return Gain(saved, min(low, saved), max(high, saved, most[0]))
+
+
+@per_trace
+def _fastest(trace: Trace) -> pd.DataFrame:
+    """Return the times of steps without a change if all work is as short as with `at_its_fastest`."""
+    return fastest_times(trace, no_change(trace), step_times(trace, unchanged(trace))[0])
 
 
 def _saved(times: pd.DataFrame, of_loop: bool) -> tuple[float, pd.Series]:
