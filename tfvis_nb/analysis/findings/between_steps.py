@@ -447,7 +447,7 @@ def _word_run(figures: Figures) -> Texts:
     ]
     text = (
         f"{format_duration(figures['outside_ns'])} of the {format_duration(figures['run_ns'])} recorded are"
-        f" outside any step: {', '.join(parts)}."
+        f" outside steps: {', '.join(parts)}."
     )
     longest = max(_STRETCHES, key=lambda name: figures[name])
     op, how = figures["op"], ""
