@@ -1,5 +1,6 @@
 """Other notebook front ends: Notebook 7 and nbclassic, with a kernel each."""
 
+import re
 from functools import partial
 
 import nbformat
@@ -13,7 +14,9 @@ from tests.browser.probe import ALONE, CELL, TABBED, tabs_work, works
 from tests.browser.timeline import Timeline, press_in_view_menu
 from tests.support.fleet_dataset import fleet_dataset
 
-STARTED_WITHIN = 90_000
+STARTED_WITHIN, RUN_WITHIN = 90_000, 120_000
+"""Milliseconds until a kernel is idle, and until a new one has imported everything and run all cells."""
+
 CLASSIC_READY = """() => {
     const kernel = window.Jupyter?.notebook?.kernel;
     return kernel?.info_reply?.status && kernel.comm_manager.targets["jupyter.widget"];
@@ -35,11 +38,18 @@ def run_in_seven(page: Page, name: str) -> None:
     page.wait_for_function(READY, arg=name, timeout=STARTED_WITHIN, polling=100)
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.get_by_text("Run All Cells", exact=True).click()
+    has_run(page.locator(".jp-InputPrompt"))
 
 
 def run_in_classic(page: Page, _: str) -> None:
     page.wait_for_function(CLASSIC_READY, timeout=STARTED_WITHIN)
     page.evaluate("Jupyter.notebook.execute_all_cells()")
+    has_run(page.locator(".input_prompt"))
+
+
+def has_run(prompts: Locator) -> None:
+    """Wait until all cells have a number: what a page shows then needs no kernel that still imports."""
+    expect(prompts.filter(has_text=re.compile(r"\[\d+\]"))).to_have_count(prompts.count(), timeout=RUN_WITHIN)
 
 
 def test_notebook_7_its_dark_theme_and_keys(page: Page, jupyter: JupyterServer) -> None:
