@@ -48,7 +48,7 @@ from tfvis_nb.display.wire.step_parts import StepPartsHeader
 from tfvis_nb.display.wire.waiting import WaitingHeader
 from tfvis_nb.fleet.analysis import MODULES as FLEET_MODULES
 from tfvis_nb.fleet.widget.cells import GridHeader
-from tfvis_nb.fleet.widget.heat_map import HeatMapWidget
+from tfvis_nb.fleet.widget.fleet_widget import HeatMapWidget
 from tfvis_nb.session.commands import COMMANDS
 from tfvis_nb.session.snapshot import MonitorState
 

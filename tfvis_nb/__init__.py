@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from tfvis_nb.compat.tftracer_server import TracingServer, hook_inject
     from tfvis_nb.compat.tfvis_timeline import Timeline, timeline_visualize
     from tfvis_nb.core.trace import Trace
-    from tfvis_nb.display.comparison.comparison_widget import Comparison, show_comparison
+    from tfvis_nb.display.comparison import Comparison, show_comparison
     from tfvis_nb.display.dashboard.dashboard_widget import Dashboard, show_dashboard
     from tfvis_nb.display.monitor.monitor_widget import MonitorWidget, monitor
     from tfvis_nb.display.timeline.runs_of_cells import earlier_traces
@@ -88,7 +88,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "Comparison": "tfvis_nb.display.comparison.comparison_widget",
+    "Comparison": "tfvis_nb.display.comparison",
     "Dashboard": "tfvis_nb.display.dashboard.dashboard_widget",
     "DamagedSessionError": "tfvis_nb.session.file.errors",
     "EmptyTraceError": "tfvis_nb.reading",
@@ -114,7 +114,7 @@ _HOMES = {
     "open_session": "tfvis_nb.session",
     "open_traces": "tfvis_nb.fleet.dataset",
     "read_trace": "tfvis_nb.reading",
-    "show_comparison": "tfvis_nb.display.comparison.comparison_widget",
+    "show_comparison": "tfvis_nb.display.comparison",
     "show_dashboard": "tfvis_nb.display.dashboard.dashboard_widget",
     "show_fleet": "tfvis_nb.fleet.widget.fleet_widget",
     "show_timeline": "tfvis_nb.display.timeline.timeline_widget",

@@ -10,7 +10,7 @@ import { mountComparison } from "../view/comparison/mount_comparison";
 
 const LINK = "page";
 
-/** What display/pages/comparison.py has written: what both have in common, and the options of each. */
+/** What display/comparison.py has written: what both have in common, and the options of each. */
 interface Written extends Omit<Pair, "side"> {
   sides: Partial<Options>[];
 }

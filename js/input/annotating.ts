@@ -5,7 +5,6 @@ import { draftOf } from "../state/annotations";
 import { Navigation } from "../state/navigation";
 import type { Store } from "../state/store";
 import type { Mark } from "../state/view_state";
-import type { Surroundings } from "./surroundings";
 
 export class Annotating extends Navigation {
   constructor(
@@ -80,4 +79,20 @@ export class Annotating extends Navigation {
     const others = store.marks.filter((mark) => mark.kept && !isSame(mark));
     store.setMarks(span && !isPresent ? [...others, { ...span, kept }] : others);
   }
+}
+
+/** What actions need of the page around the lanes. */
+export interface Surroundings {
+  focusLanes: () => void;
+  focusSearch: () => boolean;
+  /** Fill the screen, or leave it. */
+  fullScreen: () => Promise<void>;
+  /** Put a text into the clipboard; resolves with what to tell the user. */
+  copy: (text: string) => Promise<string>;
+  /** Opens the menu of how the timeline is drawn. */
+  openView: () => void;
+  /** Opens the menu of the selection. */
+  openMenu: () => void;
+  /** Show a short message for a while. */
+  hint: (text: string) => void;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { binText } from "./histogram";
+import { binText } from "./table";
 
 describe("binText", () => {
   const bins = { edges: [1000, 2000, 2000], counts: [3, 1], events: [[4, 2], [9]] };

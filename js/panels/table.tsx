@@ -3,21 +3,22 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useMemo, useState } from "preact/hooks";
 import type { LinkMessage, RangeFigures, RangeRow } from "../host/channel";
+import { isolated } from "../model/format/bidi";
 import { formatCell } from "../model/format/column_units";
 import { markdownText } from "../model/format/table_text";
-import { formatCount, formatDuration } from "../model/format/units";
+import { formatCount, formatDuration, formatNumber } from "../model/format/units";
 import { scopesToTell, shortName } from "../model/lanes/event_text";
 import { NO_NAME, NO_OP } from "../model/lanes/labels";
 import { activityColour } from "../model/paint/palette";
 import { NO_STEP } from "../model/types";
-import type { Cell, ColumnHead, TableBlock } from "../model/wire/schema";
+import type { Cell, ColumnHead, HistogramBins, TableBlock } from "../model/wire/schema";
 import { BlockHead, CannotSay } from "../ui/block_head";
 import { CopyTable } from "../ui/copy_table";
+import { isShortcut } from "../ui/own_keys";
 import { useRows } from "../ui/row_keys";
 import { type Order, presentOrder, sortRows } from "../ui/sort";
 import { Table } from "../ui/table";
 import { useUniqueId } from "../ui/unique_id";
-import { Histogram } from "./histogram";
 
 type Selected = Extract<LinkMessage, { kind: "select" }>;
 
@@ -389,4 +390,76 @@ function ChangeBar({ change, most, text }: { change: number; most: number; text:
       {text}
     </>
   );
+}
+
+/** A bin of one event among thousands is still seen. */
+const LEAST_BIN = 0.15;
+
+interface HistogramProps {
+  bins: HistogramBins;
+  /** What took these times. */
+  name: string;
+  /** Whether the Tab key stops here: in one row of a table. */
+  isStop: boolean;
+  publish: (message: LinkMessage) => void;
+}
+
+/** One control, as single bars are too small to be one each: arrow keys choose a bar, Enter and a click select. */
+function Histogram({ bins, name, isStop, publish }: HistogramProps) {
+  const { counts, events } = bins;
+  const most = Math.max(...counts);
+  const filled = [...counts.keys()].filter((at) => counts[at] > 0);
+  const [current, setCurrent] = useState(0);
+  const select = (index: number) => {
+    setCurrent(index);
+    publish({ kind: "select", events: events[filled[index]], of: counts[filled[index]] });
+  };
+  const press = (event: KeyboardEvent) => {
+    if (isShortcut(event)) return;
+    const last = filled.length - 1;
+    if (event.key === "ArrowRight") setCurrent(Math.min(current + 1, last));
+    else if (event.key === "ArrowLeft") setCurrent(Math.max(current - 1, 0));
+    else if (event.key === "Enter" || event.key === " ") select(current);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  return (
+    <span
+      class="histogram"
+      role="slider"
+      tabIndex={isStop ? 0 : -1}
+      aria-label={`Durations of ${isolated(name)}`}
+      aria-description="Left and right arrows go from bar to bar, Enter selects its events."
+      aria-valuemin={1}
+      aria-valuemax={filled.length}
+      aria-valuenow={current + 1}
+      aria-valuetext={binText(bins, filled[current])}
+      onKeyDown={press}
+      onClick={(event) => {
+        const bar = (event.target as Element).closest<HTMLElement>("[data-bar]")?.dataset.bar;
+        const index = filled.indexOf(Number(bar));
+        if (index >= 0) select(index);
+      }}
+    >
+      {counts.map((count, at) => (
+        <i
+          key={at}
+          data-bar={at}
+          data-current={at === filled[current] || undefined}
+          title={count ? binText(bins, at) : undefined}
+        >
+          {count > 0 && <b style={{ height: `${100 * Math.max(count / most, LEAST_BIN)}%` }} />}
+        </i>
+      ))}
+    </span>
+  );
+}
+
+/** "1.2 ms to 1.5 ms: 30 events". */
+export function binText({ edges, counts, events }: HistogramBins, at: number): string {
+  const [from, to] = [formatDuration(edges[at]), formatDuration(edges[at + 1])];
+  const part =
+    events[at].length < counts[at] ? `, selects the ${formatCount(events[at].length)} longest` : "";
+  return `${from === to ? from : `${from} to ${to}`}: ${formatNumber(counts[at], "event")}${part}`;
 }

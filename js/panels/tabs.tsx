@@ -3,15 +3,22 @@
 import { useEffect, useReducer, useState } from "preact/hooks";
 import { Chart } from "../charts/chart";
 import type { LinkMessage, RangeFigures } from "../host/channel";
-import { formatCount, formatDuration } from "../model/format/units";
+import { formatCount, formatDuration, formatPercent, unbroken } from "../model/format/units";
 import { activityColour } from "../model/paint/palette";
 import { NO_STEP } from "../model/types";
-import type { Block, OverviewLine, Part, Stage, StagesBlock } from "../model/wire/schema";
+import type {
+  Block,
+  Finding,
+  FindingsBlock,
+  OverviewLine,
+  Part,
+  Stage,
+  StagesBlock,
+} from "../model/wire/schema";
 import { BlockHead, CannotSay } from "../ui/block_head";
 import { Message } from "../ui/message";
-import { StepCard } from "../ui/overview_card";
+import { FindingBody, OverviewLines, StepCard } from "../ui/overview_card";
 import { useRows } from "../ui/row_keys";
-import { Findings } from "./findings";
 import { Flame } from "./flame/flame";
 import type { PanelsHost, PartName } from "./host";
 import { TableOf } from "./table";
@@ -286,4 +293,67 @@ function colourOf({ colour }: Stage): string {
 function figuresOf({ calls, mean_ns, empty }: Stage): string {
   const each = `${formatCount(calls)} × ${formatDuration(mean_ns)}`;
   return empty === null ? each : `${each}, empty at ${formatCount(empty)} of ${formatCount(calls)}`;
+}
+
+interface FindingsProps {
+  block: FindingsBlock;
+  /** Figures of the overview. */
+  lines: readonly OverviewLine[];
+  publish: (message: LinkMessage) => void;
+}
+
+export function Findings({ block, lines, publish }: FindingsProps) {
+  const isEmpty = block.items.length === 0;
+  const others = block.items.slice(1);
+  const list = (items: readonly Finding[]) => (
+    <ol>
+      {items.map((finding) => (
+        <Item key={finding.title} finding={finding} publish={publish} />
+      ))}
+    </ol>
+  );
+  return (
+    <section class="block findings">
+      {block.cannot_say ? <CannotSay reason={block.cannot_say} /> : isEmpty && <h3>{block.nothing}</h3>}
+      {list(block.items.slice(0, 1))}
+      <details class="measured" open={isEmpty}>
+        <summary>{others.length > 0 ? "More findings and figures" : "More figures"}</summary>
+        {list(others)}
+        <OverviewLines lines={lines} />
+        {block.measured.length > 0 && <h3>How this was measured</h3>}
+        {block.items.map(({ title, how }) => how && <p key={title}>{unbroken(`${title}: ${how}`)}</p>)}
+        <ul class="nothing">
+          {block.measured.map((text) => (
+            <li key={text}>{unbroken(text)}</li>
+          ))}
+        </ul>
+      </details>
+    </section>
+  );
+}
+
+interface ItemProps {
+  finding: Finding;
+  publish: (message: LinkMessage) => void;
+}
+
+function Item({ finding, publish }: ItemProps) {
+  const { level, title, share, of } = finding;
+  return (
+    <li data-level={level}>
+      <span class="share">
+        {share !== null && (
+          <>
+            <b title={`of ${of}`}>{formatPercent(share)}</b>
+            <span class="visually-hidden">{` of ${of}`}</span>
+          </>
+        )}
+        <span class="level">{level}</span>
+      </span>
+      <div>
+        <h3>{title}</h3>
+        <FindingBody finding={finding} onShow={(zoom) => publish({ kind: "select", lanes: null, ...zoom })} />
+      </div>
+    </li>
+  );
 }

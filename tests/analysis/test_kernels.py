@@ -9,8 +9,8 @@ import pytest
 from tests.real_traces import real_trace
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import kernels, why_not
+from tfvis_nb.analysis.hardware.kernels import LIMITS, occupancy, suggested_block
 from tfvis_nb.analysis.hardware.launch_configuration import launch_configuration
-from tfvis_nb.analysis.hardware.occupancy import LIMITS, occupancy, suggested_block
 from tfvis_nb.analysis.hardware.tensor_cores import could_use_tensor_cores, uses_tensor_cores
 from tfvis_nb.core.metadata import table_of
 

@@ -15,8 +15,7 @@ from tfvis_nb import Trace, events
 from tfvis_nb.analysis import why_not
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times
-from tfvis_nb.analysis.steps.distributions import BINS, histograms
-from tfvis_nb.analysis.steps.op_statistics import GROUPINGS, Grouping, op_statistics
+from tfvis_nb.analysis.steps.op_statistics import BINS, GROUPINGS, Grouping, histograms, op_statistics
 
 TASK = "/job:worker/replica:0/task:0"
 CPU, GPU = f"{TASK}/device:CPU:0", f"{TASK}/device:GPU:0"

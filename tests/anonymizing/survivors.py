@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 
 import tfvis_nb
 from tfvis_nb import Trace, events
-from tfvis_nb.anonymizing.public_names import is_kernel_part
+from tfvis_nb.anonymizing.names import is_kernel_part
 from tfvis_nb.core.stacks import StackTable
 from tfvis_nb.reading.parquet import KEY
 from tfvis_nb.reading.protobuf.wire import LENGTH, DamageError, fields

@@ -17,7 +17,7 @@ from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.html_export import HtmlExport
 from tfvis_nb.core.stacks import Frame, StackBuilder, joined
 from tfvis_nb.core.trace_tables import Table, TraceTables
-from tfvis_nb.display.comparison.comparison_widget import show_comparison
+from tfvis_nb.display.comparison import show_comparison
 from tfvis_nb.display.dashboard.dashboard_widget import show_dashboard
 from tfvis_nb.display.timeline.timeline_widget import as_trace, show_timeline
 from tfvis_nb.display.wire.code import without_code

@@ -9,7 +9,7 @@ from google.protobuf import text_format
 
 import tfvis_nb as tv
 from tests.support.texts import figures_of
-from tfvis_nb.reading.stepstats import graph_parts
+from tfvis_nb.reading.stepstats import decode
 from tfvis_nb.texts import id_of
 
 pytestmark = pytest.mark.tensorflow
@@ -85,7 +85,7 @@ def test_a_damaged_function_costs_itself(recorded: Any) -> None:
 
 def test_parts_beyond_the_limit_are_left_out(recorded: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     size = recorded.cost_graph.ByteSize()
-    monkeypatch.setattr(graph_parts, "_MOST_BYTES", size + 10)
+    monkeypatch.setattr(decode, "_MOST_BYTES", size + 10)
     trace = tv.read_trace(recorded.SerializeToString())
     (found,) = figures_of(trace.notes, "message_parts_left_out")
     assert found["fields"] == "function_graphs, session_metadata"

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import DATA
 from tests.support.apart import apart, refusal
-from tfvis_nb.reading import parquet_footer
-from tfvis_nb.reading.parquet_footer import unpacked_sizes
+from tfvis_nb.reading import parquet
+from tfvis_nb.reading.parquet import unpacked_sizes
 
 
 def written(table: pa.Table, **options: object) -> bytes:
@@ -38,7 +38,7 @@ def by_arrow(data: bytes) -> int:
 
 @pytest.fixture(autouse=True)
 def _without_a_smallest_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(parquet_footer, "_SMALLEST_PAGE", 0)
+    monkeypatch.setattr(parquet, "_SMALLEST_PAGE", 0)
 
 
 @pytest.mark.parametrize(

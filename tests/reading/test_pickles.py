@@ -18,7 +18,7 @@ from tests.real_traces import DATA, SHARED
 from tests.support.apart import apart, refusal
 from tests.support.examples import examples, sample
 from tests.support.texts import figures_of, raises_id
-from tfvis_nb.reading.pickles.opcodes import load
+from tfvis_nb.reading.pickles.reader import load
 from tfvis_nb.texts import Text, text_of
 
 RUN = b"ctensorflow.core.protobuf.config_pb2\nRunMetadata\n"

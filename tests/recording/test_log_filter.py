@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import tfvis_nb as tv
-from tfvis_nb.recording.profiler.log_filter import without_profiler_log
+from tfvis_nb.recording.profiler.capture import without_profiler_log
 
 OWN = [
     b"I0000 00:00:1795385144.589562   28064 profiler_session.cc:117] Profiler session initializing.\n",

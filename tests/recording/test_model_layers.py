@@ -13,7 +13,7 @@ import tensorflow as tf
 
 import tfvis_nb as tv
 from tfvis_nb.analysis import layers
-from tfvis_nb.recording.model_layers.live import live_layers
+from tfvis_nb.recording.model_layers import live_layers
 
 pytestmark = pytest.mark.tensorflow
 

@@ -134,7 +134,7 @@ def test_pipes_and_links_in_the_folder_are_not_read(tmp_path: Path) -> None:
 def test_errors_tell_unknown_hosts_from_foreign_ports(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("tfvis_nb.recording.remote.service._CONNECT_S", 0.1)
+    monkeypatch.setattr("tfvis_nb.recording.remote.capture._CONNECT_S", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as other:
         open_port = f"127.0.0.1:{other.getsockname()[1]}"
         unknown, malformed = "no-such-host.invalid:6009", "worker..invalid:6009"

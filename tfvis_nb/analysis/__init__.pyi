@@ -55,6 +55,6 @@ from .steps.scope_tree import scope_tree as scope_tree
 from .steps.slow_steps import slow_steps as slow_steps
 from .steps.tracing_cost import tracing_cost as tracing_cost
 from .steps.utilization import utilization as utilization
-from .time_series.counters import counter_statistics as counter_statistics
-from .time_series.counters import counters as counters
+from .time_series import counter_statistics as counter_statistics
+from .time_series import counters as counters
 from .unavailable import why_not as why_not

@@ -25,7 +25,7 @@ MODULES: dict[str, str] = {
     "program_memory": "programs.program_memory",
     "roofline": "hardware.roofline",
     "input_pipeline": "input.input_pipeline",
-    "counters": "time_series.counters",
+    "counters": "time_series",
     "flame_graph": "steps.flame_graph",
     "launch_bound": "idle.launch_bound",
     "launch_gaps": "idle.launch_gaps",

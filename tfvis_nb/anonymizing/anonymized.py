@@ -18,8 +18,7 @@ import pyarrow.compute as pc
 from google.protobuf.message import DecodeError
 
 from tfvis_nb import events as event_table
-from tfvis_nb.anonymizing.names import Names
-from tfvis_nb.anonymizing.public_names import public
+from tfvis_nb.anonymizing.names import Names, public
 from tfvis_nb.core import counters
 from tfvis_nb.core.metadata import CODE, SUBJECTS, Metadata, moved
 from tfvis_nb.core.nested_columns import EXECUTOR, HLO_OP, PROGRAM

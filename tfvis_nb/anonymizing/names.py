@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from functools import cache
 from ipaddress import AddressValueError, IPv6Address
+from pathlib import Path
 
-from tfvis_nb.anonymizing.public_names import is_kernel_part, is_public_part, public
 from tfvis_nb.core.phases import is_optimizer
 
 _PHRASES = (
@@ -45,12 +47,19 @@ _MARKS: tuple[tuple[Callable[[str], object], str], ...] = (
     (re.compile("compil", re.IGNORECASE).search, "compiling"),
 )
 """Analyses recognise these names, so replacements must keep the parts they look for."""
+_LETTERS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
+_PARTITION = re.compile(r"[SV]\d+|\d+[a-zA-Z]{0,3}")
+"""Suffixes of copies of nodes and of versions of ops, and numbers with units."""
+_CALL = re.compile(r"(?:cuda|cu|hip|nccl)[A-Z]")
+"""Functions of CUDA, HIP and NCCL, whose names consist of words of kernels."""
+_SHORT = 2
+"""Maximum letters of short words kept in names of kernels: type codes such as ``f`` and ``nt``."""
 
 
 class Names:
     """Replacements of names, shared by several texts and traces.
 
-    Public words (see `tfvis_nb.anonymizing.public_names`), numbers, single letters and punctuation stay, so
+    Public words (see `tfvis_nb.anonymizing.names`), numbers, single letters and punctuation stay, so
     scopes, suffixes and the grammar of labels are preserved.
 
     Examples
@@ -202,3 +211,44 @@ def is_public(text: str) -> bool:
 
 def _is_fact(text: str, token: str, end: int) -> bool:
     return token in public("facts") and _FACT.match(text, end) is not None
+
+
+@cache
+def public(group: str) -> frozenset[str]:
+    """Return a group of ``public_names.json``."""
+    return _groups()[group]
+
+
+@cache
+def _groups() -> dict[str, frozenset[str]]:
+    groups = json.loads(Path(__file__).with_name("public_names.json").read_text(encoding="utf-8"))
+    return {group: frozenset(" ".join(lines).split()) for group, lines in groups.items()}
+
+
+def is_public_part(part: str) -> bool:
+    """Return whether a part of a name between underscores is kept.
+
+    >>> is_public_part("MatMul"), is_public_part("S18"), is_public_part("fraud")
+    (True, True, False)
+    """
+    return (
+        (len(part) <= 1 and part.isascii())
+        or part in public("words")
+        or part in public("ops")
+        or bool(_PARTITION.fullmatch(part))
+        or (_CALL.match(part) is not None and _are_kernel_words(part))
+    )
+
+
+def is_kernel_part(part: str) -> bool:
+    """Return whether a part of the name of a kernel or an instruction is kept.
+
+    >>> is_kernel_part("EigenMetaKernel"), is_kernel_part("tilesize64x64x32"), is_kernel_part("FraudKernel")
+    (True, True, False)
+    """
+    return is_public_part(part) or (part.isascii() and _are_kernel_words(part))
+
+
+def _are_kernel_words(part: str) -> bool:
+    words = _LETTERS.findall(part)
+    return all(len(word) <= _SHORT or word.lower() in public("kernels") for word in words)

@@ -84,7 +84,7 @@ class TraceTables:
         "The stages of tf.data pipelines, and what AUTOTUNE chose: `tfvis_nb.analysis.input_pipeline`.",
     )
     counters: Table[pd.DataFrame] = Table(
-        "time_series.counters.counters",
+        "time_series.counters",
         "Recorded counters and the fill of tf.data's buffers over time: `tfvis_nb.analysis.counters`.",
     )
     transfers: Table[pd.DataFrame] = Table(

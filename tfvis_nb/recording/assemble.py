@@ -23,7 +23,7 @@ from tfvis_nb.reading.xspace.epoch import on_the_clock
 from tfvis_nb.recording.jax.profile_trace import profile_trace
 from tfvis_nb.recording.jax.tracer import JaxTracer
 from tfvis_nb.recording.kept_rows import kept_rows
-from tfvis_nb.recording.model_layers.live import put_live_layers
+from tfvis_nb.recording.model_layers import put_live_layers
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.profiler.capture import XSpace
 from tfvis_nb.recording.profiler.function_graphs import FunctionGraph, graphs_of_steps

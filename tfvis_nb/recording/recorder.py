@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import inspect
 import os
 import sys
@@ -16,11 +18,10 @@ from typing import Any
 from tfvis_nb.core.errors import EmptyTraceError
 from tfvis_nb.core.metadata import Metadata
 from tfvis_nb.core.options import only_known_options
-from tfvis_nb.recording.frameworks import to_record
 from tfvis_nb.recording.heap_dumps import HeapDumps
 from tfvis_nb.recording.imports import Imports
 from tfvis_nb.recording.jax.tracer import JaxTracer
-from tfvis_nb.recording.options import DeviceLevel, Framework, Level, Mode, TraceOptions
+from tfvis_nb.recording.options import FRAMEWORKS, DeviceLevel, Framework, Level, Mode, TraceOptions
 from tfvis_nb.recording.out_of_memory import is_out_of_memory, out_of_memory
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.python_samples import PythonSampler
@@ -44,6 +45,7 @@ _latest: RecordedTrace | None = None
 
 SUSPENDABLE = inspect.CO_COROUTINE | inspect.CO_GENERATOR | inspect.CO_ASYNC_GENERATOR
 """Code flags of frames that can leave every stack and still continue later."""
+_ABSENT = {"tensorflow": "no_tensorflow", "jax": "no_jax"}
 
 
 class Recorder(ContextDecorator):
@@ -444,3 +446,31 @@ class ThreadErrors:
             original(args)
 
         return excepthook
+
+
+def to_record(framework: str | None) -> Sequence[str]:
+    """Return the frameworks to record; a requested one is imported.
+
+    Raises
+    ------
+    ImportError
+        If it is not installed, or none is. The message names the extra.
+    """
+    if framework is None:
+        if not any(map(_is_installed, FRAMEWORKS)):
+            raise ImportError(Text("no_framework"))
+        return FRAMEWORKS
+    try:
+        importlib.import_module(framework)
+    except ModuleNotFoundError as error:
+        if error.name != framework:
+            raise
+        raise ImportError(Text(_ABSENT[framework])) from None
+    return (framework,)
+
+
+def _is_installed(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except (ImportError, ValueError):  # blocked, or without a spec
+        return False

@@ -14,7 +14,8 @@ import pyarrow as pa
 from tfvis_nb.analysis.critical_path.device import STREAM
 from tfvis_nb.analysis.dataflow.graph_inputs import graph_inputs
 from tfvis_nb.analysis.dataflow.recorded_links import link_numbers
-from tfvis_nb.analysis.time_series.buffer_fill import buffer_fill
+from tfvis_nb.analysis.memory.memory_usage import curve_numbers
+from tfvis_nb.analysis.time_series import buffer_fill
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.clock_bounds import to_json
 from tfvis_nb.core.metadata import portable
@@ -28,19 +29,21 @@ from tfvis_nb.core.nested_columns import (
     MOVED,
     RECORDED_DURATION,
 )
+from tfvis_nb.core.nested_lists import categories, exploded, numbers
 from tfvis_nb.core.output_path import whole
 from tfvis_nb.core.tensor_senders import executor_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import OPTIONAL
 from tfvis_nb.reading.chrome.tfvis import COUNTER
 from tfvis_nb.texts import notes_to_json
-from tfvis_nb.writing.chrome_memory import memory_counters
 from tfvis_nb.writing.chrome_rows import ChromeRows, described, place_rows, unique_id
 
 WRITER = "tfvis_nb"
 """Marks files written by this module."""
 
 _TIMES = ("scheduled_ns", "compute_start_ns", "compute_end_ns")
+_DERIVED = "derived"
+"""The category of counters derived from events, which are not read back."""
 
 
 def write_chrome_trace(trace: Trace, path: str | Path, *, arrows: bool = True) -> Path:
@@ -218,10 +221,6 @@ def _flows(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
     return flows
 
 
-_DERIVED = "derived"
-"""The category of counters derived from events, which are not read back."""
-
-
 def counter_events(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
     """Make an event for each counter value of a trace, in the processes of their devices."""
     events: list[dict[str, Any]] = []
@@ -276,3 +275,73 @@ class _Processes:
             name = {"name": device or task or "counters"}
             self.named += described("process", len(self._taken), name, process)
         return self._known[task, device]
+
+
+def memory_counters(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
+    """Make a counter for each device and allocator: the bytes allocated by its ops and not yet freed.
+
+    Each step counts from 0, because memory allocated before a step is not in its records.
+    """
+    return _recorded_memory(trace, rows) + _estimated_memory(trace, rows)
+
+
+def _recorded_memory(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
+    if trace.nested is None or "memory" not in trace.nested.column_names or not len(trace.events):
+        return []
+    event_of_use, uses = exploded(trace.nested["memory"].combine_chunks())
+    use_of_record, flat = exploded(uses.field("records"))
+    if not len(flat):
+        return []
+    allocators = categories(uses, "allocator")
+    names = allocators.categories.tolist()
+    allocator = allocators.codes[use_of_record]
+    event = event_of_use[use_of_record]
+    micros, size = (numbers(flat, name) for name in ("micros", "bytes"))
+    step = trace.events["step"].to_numpy()[event]
+    pid = rows.pid[event]
+    # If buffers are freed and allocated in the same microsecond, frees come first, to avoid a false peak.
+    order = np.lexsort((size, micros, step, allocator, pid))
+    keys = np.stack([pid, allocator, step])[:, order]
+    begins = np.concatenate([[True], (np.diff(keys) != 0).any(axis=0)])
+    total = np.cumsum(size[order])
+    before = np.concatenate([[0], total[:-1]])[begins]
+    level = total - before[np.cumsum(begins) - 1]
+    last_of_time = np.concatenate([begins[1:] | (np.diff(micros[order]) != 0), [True]])
+    return [
+        _counter(f"{names[which]} allocated", process, time, bytes_)
+        for process, which, time, bytes_ in zip(
+            keys[0][last_of_time].tolist(),
+            keys[1][last_of_time].tolist(),
+            micros[order][last_of_time].tolist(),
+            level[last_of_time].tolist(),
+            strict=True,
+        )
+    ]
+
+
+def _estimated_memory(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
+    """Make the counters of allocators without records, in the process of the first op that used each."""
+    curve, buffers = trace.memory, trace.lifetimes
+    curve, buffers = curve[curve["estimated"]], buffers[buffers["estimated"] & (buffers["event"] >= 0)]
+    numbers, first = np.unique(curve_numbers(buffers), return_index=True)
+    process = dict(zip(numbers.tolist(), rows.pid[buffers["event"].to_numpy()[first]].tolist(), strict=True))
+    table = curve.assign(curve=curve_numbers(curve))
+    return [
+        _counter(f"{allocator} estimated", process[number], time // 1000, bytes_)
+        for number, allocator, time, bytes_ in table[["curve", "allocator", "time_ns", "bytes"]].itertuples(
+            index=False, name=None
+        )
+        if number in process
+    ]
+
+
+def _counter(name: str, process: int, micros: int, bytes_: int) -> dict[str, Any]:
+    return {
+        "ph": "C",
+        "cat": "memory",
+        "name": name,
+        "pid": process,
+        "tid": 0,
+        "ts": micros,
+        "args": {"bytes": bytes_},
+    }

@@ -1,6 +1,6 @@
 /** Surroundings in which nothing comes of what actions ask for, for tests without a page. */
 
-import type { Surroundings } from "../surroundings";
+import type { Surroundings } from "../annotating";
 
 const nothing = () => {};
 

@@ -3,8 +3,7 @@ import { contrast, parseColour } from "../paint/colour";
 import { cellText, type Grid, valueText } from "./grid";
 import { largestCells, span } from "./pixels";
 import { colourOf, colours, marksOf, placeOf, scaleOf } from "./scale";
-import { sortedValues, spreadOf, spreadOfSteps, spreadOfTasks } from "./spread";
-import { typicalOf } from "./typical";
+import { sortedValues, spreadOf, spreadOfSteps, spreadOfTasks, typicalOf } from "./spread";
 
 const NAN = Number.NaN;
 

@@ -78,7 +78,7 @@ export function counterFigures(
 
 /** Name of a series: its counter, and its own name if that is more specific. */
 export function counterName({ counter, series }: Pick<CounterTrack, "counter" | "series">): string {
-  // For a stage of tf.data (see analysis/time_series/buffer_fill.py) the last part is the most specific.
+  // For a stage of tf.data (see analysis/time_series.py) the last part is the most specific.
   if (counter === "tf.data buffer") return `${series.slice(series.lastIndexOf(":") + 1)} buffer`;
   if (!series || series === counter || series === "value") return counter || "counter";
   return counter ? `${counter} ${series}` : series;

@@ -1,11 +1,12 @@
 /** The flame graph of a tab, and what chooses which one is shown. */
 
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { LinkMessage, RangeFigures } from "../../host/channel";
-import { formatNumber, formatPercent } from "../../model/format/units";
+import { formatDuration, formatNumber, formatPercent } from "../../model/format/units";
+import { readable, shadesOf } from "../../model/paint/palette";
 import type { FlameBlock } from "../../model/wire/schema";
+import { digitlessHash } from "../../model/wire/string_table";
 import { BlockHead, CannotSay } from "../../ui/block_head";
-import { Boxes } from "./boxes";
 import { bottomUp, eventsIn, type Frame, hasEvents, hasSteps, search, topDown, within } from "./tree";
 
 const FRAMES = { scope: "Name scopes", layer: "Layers", stack: "Lines of code", thread: "Lanes" } as const;
@@ -140,4 +141,182 @@ function Choice({ label, names, value, pick }: ChoiceProps) {
       ))}
     </select>
   );
+}
+
+const ROW_PX = 20;
+/** A label in less room could not be read. */
+const LEAST_LABEL_PX = 24;
+
+interface BoxesProps {
+  root: Frame;
+  isInverted: boolean;
+  zoomed: Frame;
+  /** Frames that a search has found; null without one. */
+  found: ReadonlySet<Frame> | null;
+  /** The frame with the focus, or of the selected event. */
+  current: string;
+  setCurrent: (id: string) => void;
+  show: (frame: Frame) => void;
+  zoomOut: () => void;
+  publish: (message: LinkMessage) => void;
+}
+
+function Boxes(props: BoxesProps) {
+  const { root, isInverted, zoomed, found, current, setCurrent, show, zoomOut, publish } = props;
+  const element = useRef<HTMLDivElement>(null);
+  const info = useRef<HTMLParagraphElement>(null);
+  const [width, setWidth] = useState(1000);
+  useEffect(() => {
+    const watcher = new ResizeObserver(([entry]) => setWidth(entry.contentRect.width || 1000));
+    if (element.current) watcher.observe(element.current);
+    return () => watcher.disconnect();
+  }, []);
+  const boxes = useMemo(() => layOut(zoomed, width), [zoomed, width]);
+  const stop = Math.max(
+    boxes.findIndex(({ frame }) => frame.id === current),
+    0,
+  );
+  useLayoutEffect(() => {
+    if (info.current) info.current.textContent = figures(boxes[stop]);
+  }, [root]);
+  const figures = (box: Box) => figuresOf(box, root, isInverted);
+  const onKeyDown = (event: KeyboardEvent) => {
+    const at = Number((event.target as HTMLElement).dataset.box ?? stop);
+    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "Escape") zoomOut();
+    else if (event.key.startsWith("Arrow")) {
+      const next = neighbour(boxes, at, event.key);
+      setCurrent(boxes[next].frame.id);
+      element.current?.querySelector<HTMLElement>(`[data-box="${next}"]`)?.focus();
+    } else return;
+    event.preventDefault();
+    event.stopPropagation();
+  };
+  const say = (box: Box) => {
+    // This does not redraw: a pointer passes many frames a second.
+    if (info.current) info.current.textContent = `${pathOf(box)}: ${figures(box)}`;
+    publish({ kind: "hover", name: box.merged > 1 ? null : box.frame.name });
+  };
+  return (
+    <>
+      <div
+        class="flame-rows"
+        role="group"
+        aria-label="Frames"
+        ref={element}
+        style={{ height: `${ROW_PX * (1 + Math.max(...boxes.map(({ row }) => row)))}px` }}
+        onKeyDown={onKeyDown}
+        onPointerLeave={() => publish({ kind: "hover", name: null })}
+      >
+        {boxes.map((box, at) => (
+          <button
+            key={box.frame.id}
+            type="button"
+            data-box={at}
+            data-light={box.merged > 1 ? undefined : (box.frame.name ?? undefined)}
+            data-dimmed={(found && !found.has(box.frame)) || undefined}
+            aria-current={box.frame.id === current || undefined}
+            aria-label={`${labelOf(box)}: ${figures(box)}`}
+            tabIndex={at === stop ? 0 : -1}
+            style={{
+              left: `${100 * box.x}%`,
+              top: `${ROW_PX * box.row}px`,
+              width: `max(${100 * box.width}% - 1px, 1px)`,
+              ...coloursOf(box.frame),
+            }}
+            onClick={() => show(box.merged > 1 ? (box.frame.parent ?? box.frame) : box.frame)}
+            onPointerEnter={() => say(box)}
+            onFocus={() => say(box)}
+          >
+            {box.width * width >= LEAST_LABEL_PX && labelOf(box)}
+          </button>
+        ))}
+      </div>
+      <p class="flame-info" ref={info} aria-hidden="true" />
+    </>
+  );
+}
+
+function labelOf({ frame, merged }: Box): string {
+  return merged > 1 ? `${merged} smaller frames` : frame.parent ? frame.label : "All";
+}
+
+function pathOf(box: Box): string {
+  return [...box.frame.path.slice(0, -1), labelOf(box)].join(" › ");
+}
+
+function figuresOf({ frame, merged }: Box, root: Frame, isInverted: boolean): string {
+  const siblings = frame.parent?.children ?? [];
+  const all = merged > 1 ? siblings.slice(siblings.indexOf(frame)) : [frame];
+  const sum = (of: "total" | "self") => all.reduce((total, each) => total + each[of], 0);
+  const own = isInverted ? "" : `, ${formatDuration(sum("self"))} of its own`;
+  return `${formatDuration(sum("total"))}, ${formatPercent(sum("total") / root.total)}${own}`;
+}
+
+function coloursOf({ colour, label }: Frame): { background: string; color: string } {
+  const of = (theme: "light" | "dark") => {
+    const shades = shadesOf(colour || "host", theme);
+    return [shades[digitlessHash(label) % shades.length], readable(shades)];
+  };
+  const [light, dark] = [of("light"), of("dark")];
+  return { background: `light-dark(${light[0]}, ${dark[0]})`, color: `light-dark(${light[1]}, ${dark[1]})` };
+}
+
+/** A rectangle in a row; x and width from 0 to 1. */
+interface Box {
+  frame: Frame;
+  /** 0 at the root or the enlarged frame. */
+  row: number;
+  x: number;
+  width: number;
+  /** The number of frames it stands for; `frame` is the first. None of them has boxes below. */
+  merged: number;
+}
+
+const LEAST_PIXELS = 0.5;
+
+/** Lays out a frame at full width below its callers, and its callees below it, each as wide as its share. */
+export function layOut(zoomed: Frame, pixels: number): Box[] {
+  const boxes: Box[] = [];
+  for (let outer: Frame | null = zoomed; outer; outer = outer.parent)
+    boxes.unshift({ frame: outer, row: 0, x: 0, width: 1, merged: 1 });
+  for (const [row, box] of boxes.entries()) box.row = row;
+  const least = LEAST_PIXELS / pixels;
+  const todo = [boxes[boxes.length - 1]];
+  for (const { frame, row, x, width } of todo) {
+    let from = x;
+    for (const [at, child] of frame.children.entries()) {
+      const share = (child.total / frame.total) * width;
+      const box = { frame: child, row: row + 1, x: from, width: share, merged: 1 };
+      if (share < least) {
+        // The rest is smaller still.
+        box.merged = frame.children.length - at;
+        box.width = frame.children.slice(at).reduce((sum, { total }) => sum + total, 0);
+        box.width *= width / frame.total;
+        if (box.width >= least) boxes.push(box);
+        break;
+      }
+      boxes.push(box);
+      todo.push(box);
+      from += share;
+    }
+  }
+  return boxes;
+}
+
+/** The box that an arrow key leads to: up and down among callers, left and right among those of a row. */
+export function neighbour(boxes: readonly Box[], at: number, key: string): number {
+  const { frame, row, x } = boxes[at];
+  if (key === "ArrowUp")
+    return Math.max(
+      boxes.findIndex((box) => box.frame === frame.parent),
+      0,
+    );
+  if (key === "ArrowDown") {
+    const below = boxes.findIndex((box) => box.row === row + 1 && box.x >= x && box.frame.parent === frame);
+    return below < 0 ? at : below;
+  }
+  const others = [...boxes.keys()].filter((other) => boxes[other].row === row);
+  const next = others.indexOf(at) + (key === "ArrowRight" ? 1 : -1);
+  return others[Math.min(Math.max(next, 0), others.length - 1)];
 }

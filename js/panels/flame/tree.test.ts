@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { FlameGraph } from "../../model/wire/schema";
-import { layOut, neighbour } from "./boxes";
+import { layOut, neighbour } from "./flame";
 import { bottomUp, eventsIn, type Frame, hasEvents, search, topDown, within } from "./tree";
 
 const GRAPH: FlameGraph = {

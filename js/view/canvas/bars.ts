@@ -15,11 +15,10 @@ import { Names } from "./bar_labels";
 import { drawCounters } from "./counter_track";
 import { drawMemory } from "./memory_track";
 import { drawOwnNames, ownColours } from "./own_bars";
-import { PixelSheet } from "./pixel_sheet";
 import { outlineChanged } from "./predicted";
 import type { Mark, Sheet } from "./sheet";
+import { PixelSheet, SvgSheet } from "./sheet";
 import { type Surface, svgPen } from "./surface";
-import { SvgSheet } from "./svg_sheet";
 import { drawTensorNames, tensorColours, tensorShade } from "./tensors";
 
 /** Height of a bar of an own track (CSS px). */

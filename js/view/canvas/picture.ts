@@ -1,6 +1,7 @@
 /** The view, or two that are compared, as a complete picture: title, lanes, legend. */
 
 import { withoutControls } from "../../model/format/bidi";
+import { cutEnd, cutInside } from "../../model/format/shorten";
 import { ticks } from "../../model/format/ticks";
 import type { Store } from "../../state/store";
 import { readTokens, type Tokens } from "../../ui/theme";
@@ -8,11 +9,10 @@ import { drawActivity } from "./activity";
 import { Bars } from "./bars";
 import { drawLegend, LEGEND_LINE, MARGIN, placeLegend } from "./legend";
 import { drawOverlay } from "./overlay";
-import { drawCorners, drawFlags, drawLabels } from "./picture_names";
-import { type Paper, pngPaper, svgPaper } from "./picture_paper";
 import { drawHead, type HeadText, headHeight, placeHead, write } from "./picture_texts";
 import { drawRuler } from "./ruler";
-import type { Surface } from "./surface";
+import { asContext, fitSurface, makeSurface, type Surface } from "./surface";
+import { escaped, SvgPen } from "./svg_pen";
 
 /** The narrowest lanes (CSS px), and the part of a picture that the lanes' names take at most. */
 const LEAST_LANES = 100;
@@ -211,4 +211,151 @@ function headTexts(root: HTMLElement): HeadText[] {
     const font = `${fontWeight} ${fontSize} ${fontFamily}`;
     return { text: withoutControls(part.textContent ?? ""), font, colour: color };
   });
+}
+
+/** The labels next to the lanes: their names and figures. */
+const NAMES = ["b", ".context", "small"].map((each) => `.labels ${each}`).join();
+
+/** Left of a name above the lanes, and right of it (CSS px). */
+const CORNER_PAD = 10;
+
+/** The visible text in an element, without text for screen readers (one pixel wide) and clipped text. */
+function shownText(element: HTMLElement): string {
+  const isShown = (node: Node) => !(node instanceof HTMLElement) || node.getBoundingClientRect().width > 1;
+  const parts = [...element.childNodes].filter(isShown);
+  return parts.map((node) => (node instanceof HTMLElement ? shownText(node) : node.textContent)).join("");
+}
+
+/** The lanes' names, which are text next to the canvases. */
+function drawLabels(pen: CanvasRenderingContext2D, main: HTMLElement, frame: DOMRect, cut: number): void {
+  const labels = main.querySelector(".labels")?.getBoundingClientRect();
+  if (!labels) return;
+  for (const label of main.querySelectorAll<HTMLElement>(NAMES)) {
+    const box = label.getBoundingClientRect();
+    // Without room for a part, the style sheet leaves it one pixel for screen readers.
+    if (box.width < 2 || box.bottom < labels.top || box.top > labels.bottom - cut) continue;
+    const own = getComputedStyle(label);
+    pen.font = `${own.fontWeight} ${own.fontSize} ${own.fontFamily}`;
+    pen.fillStyle = own.color;
+    write(
+      pen,
+      withoutControls(shownText(label)),
+      box.left - frame.left,
+      (box.top + box.bottom) / 2 - frame.top,
+      Math.min(box.right, labels.right - 3) - box.left,
+      // Lanes next to each other often differ in the ends of their names.
+      label.tagName === "B" && !label.closest(".memory") ? cutInside : cutEnd,
+    );
+  }
+}
+
+/** The names of the rows above the lanes: the text before the controls. */
+function drawCorners(pen: CanvasRenderingContext2D, parent: HTMLElement): void {
+  const frame = parent.getBoundingClientRect();
+  for (const corner of parent.querySelectorAll<HTMLElement>(".corner")) {
+    const box = corner.getBoundingClientRect();
+    const { color, fontSize, fontFamily } = getComputedStyle(corner);
+    pen.font = `${fontSize} ${fontFamily}`;
+    pen.fillStyle = color;
+    const [x, y] = [box.left - frame.left + CORNER_PAD, (box.top + box.bottom) / 2 - frame.top];
+    write(pen, corner.firstChild?.textContent ?? "", x, y, box.width - 2 * CORNER_PAD);
+  }
+}
+
+/** The names of annotations, above the lanes; `at` is where a place on the screen is in the picture. */
+function drawFlags(
+  pen: CanvasRenderingContext2D,
+  main: HTMLElement,
+  frame: DOMRect,
+  most: number,
+  at: (x: number) => number,
+): void {
+  const flags = [...main.querySelectorAll<HTMLElement>(".flags, .corner.noted, .flags button")];
+  for (const [index, flag] of flags.entries()) {
+    const box = flag.getBoundingClientRect();
+    const own = getComputedStyle(flag);
+    const [left, y] = [at(box.left - frame.left), box.top - frame.top];
+    const next = flags[index + 1]?.getBoundingClientRect().left ?? Number.POSITIVE_INFINITY;
+    const isFlag = flag.tagName === "BUTTON";
+    const width = isFlag
+      ? Math.min(flag.scrollWidth, at(next - frame.left) - left)
+      : at(box.right - frame.left) - left;
+    // The name of the last element precedes it.
+    const x = Math.max(Math.min(left, most - width), 0);
+    pen.fillStyle = own.backgroundColor;
+    pen.fillRect(x, y, width, box.height);
+    if (!isFlag) continue;
+    pen.fillStyle = own.borderLeftColor;
+    pen.fillRect(x, y, 2, box.height);
+    pen.font = `${own.fontSize} ${own.fontFamily}`;
+    pen.fillStyle = own.color;
+    write(pen, withoutControls(flag.textContent ?? ""), x + 7, y + box.height / 2, width - 10);
+  }
+}
+
+/** Where other chunks of a PNG may follow, and pHYs with RATIO * 96 pixels an inch; browsers write none. */
+const HEADER = 33;
+const PHYS = [0, 0, 0, 9, 112, 72, 89, 115, 0, 0, 29, 135, 0, 0, 29, 135, 1, 143, 229, 241, 101];
+const withResolution = (png: Blob) =>
+  new Blob([png.slice(0, HEADER), Uint8Array.from(PHYS), png.slice(HEADER)], { type: png.type });
+
+/** Pixels of a PNG, and columns of bars in an SVG, for each CSS pixel on every screen. */
+const RATIO = 2;
+
+interface Paper {
+  pen: CanvasRenderingContext2D;
+  /** Set the size (CSS px), which resets the pen. */
+  begin(width: number, height: number): void;
+  /** Draw a part of the picture at (x, y), as on a canvas of its own. */
+  layer(x: number, y: number, width: number, height: number, draw: (surface: Surface) => void): void;
+  end(title: string): Promise<Blob>;
+}
+
+function pngPaper(): Paper {
+  const canvas = document.createElement("canvas");
+  const pen = canvas.getContext("2d");
+  if (!pen) throw new Error("this browser has no 2D canvas");
+  return {
+    pen,
+    begin(width, height) {
+      canvas.width = Math.round(width * RATIO);
+      canvas.height = Math.round(height * RATIO);
+      pen.setTransform(RATIO, 0, 0, RATIO, 0, 0);
+    },
+    layer(x, y, width, height, draw) {
+      const surface = makeSurface(document.createElement("div"), false);
+      fitSurface(surface, width, height, RATIO);
+      draw(surface);
+      pen.drawImage(surface.element, x, y, width, height);
+    },
+    end: () =>
+      new Promise((resolve, reject) => {
+        canvas.toBlob(
+          (blob) => (blob ? resolve(withResolution(blob)) : reject(new Error("the picture is too large"))),
+          "image/png",
+        );
+      }),
+  };
+}
+
+function svgPaper(): Paper {
+  const pen = new SvgPen();
+  let size = "";
+  return {
+    pen: asContext(pen),
+    begin(width, height) {
+      size = `width="${width}" height="${height}" viewBox="0 0 ${width} ${height}"`;
+    },
+    layer(x, y, width, height, draw) {
+      const element = { width: Math.round(width * RATIO), height: Math.round(height * RATIO) };
+      pen.layer(x, y, width, height, (own) =>
+        draw({ context: asContext(own), element, width, height, ratio: RATIO }),
+      );
+    },
+    async end(title) {
+      const root = `<svg xmlns="http://www.w3.org/2000/svg" ${size} role="img">`;
+      const text = `${root}<title>${escaped(title)}</title>${pen.text}</svg>\n`;
+      return new Blob([text], { type: "image/svg+xml" });
+    },
+  };
 }

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { RowPixels } from "./pixel_sheet";
+import { RowPixels } from "./sheet";
 
 const GROUND = 9;
 const COLOURS = Uint32Array.from({ length: 512 }, (_, place) => place);

@@ -30,16 +30,17 @@ import { activityLabel } from "../../model/paint/palette";
 import { NO_STEP, type Step } from "../../model/types";
 import type { Frame } from "../../model/wire/code";
 import type { Edge, EdgeKind } from "../../model/wire/details";
+import type { Buffer, Memory, Output, OwnMemory, Referenced } from "../../model/wire/records";
 import { annotationsOf } from "../../state/annotations";
 import type { Store } from "../../state/store";
 import { lastUser, type Tensor, tensorsOf } from "../../state/tensors";
 import { type Fact, Facts } from "../../ui/facts";
+import { PlainTable } from "../../ui/table";
 import { placeLabel } from "../code/line_text";
 import { GraphButton } from "../graph/button";
 import { AnnotateButton, AnnotationList } from "./annotation_list";
 import { PanelHeader } from "./header";
 import { EventLink, FusedList, LinkList, NodeSection } from "./lists";
-import { Outputs, RecordedMemory } from "./records";
 import {
   aliasNames,
   ESTIMATED,
@@ -375,4 +376,95 @@ function Snippet({ store, id }: EventProps) {
       ))}
     </pre>
   );
+}
+
+const BUFFER =
+  "The allocator's number for the memory; on CPUs each op counts anew. Shared: another tensor also used it.";
+
+/** A number of bytes that may not have been recorded. */
+const size = (bytes: number | null) => (bytes === null ? "–" : formatBytes(bytes));
+
+const named = (buffer: Buffer | null) => {
+  if (buffer === null) return "–";
+  return buffer.isShared ? `${buffer.id}, shared` : `${buffer.id}`;
+};
+
+export function Outputs({ outputs }: { outputs: readonly Output[] }) {
+  if (outputs.length === 0) return null;
+  const hasBuffers = outputs.some(({ buffer }) => buffer !== null);
+  return (
+    <section>
+      <h3>Outputs</h3>
+      <PlainTable
+        name="Outputs"
+        heads={[["Type"], ["Shape"], ["Size"], hasBuffers && ["Buffer", BUFFER]]}
+        rows={outputs.map(({ slot, dtype, shape, bytes, buffer }) => [
+          `${slot}: ${isolated(dtype || "unknown")}`,
+          isolated(shape),
+          size(bytes),
+          hasBuffers && named(buffer),
+        ])}
+      />
+    </section>
+  );
+}
+
+interface MemoryProps {
+  memory: readonly Memory[];
+  own: OwnMemory | null;
+  referenced: readonly Referenced[];
+}
+
+function RecordedMemory({ memory, own, referenced }: MemoryProps) {
+  const held = own ? sentences(own) : [];
+  if (memory.length === 0 && held.length === 0 && referenced.length === 0) return null;
+  return (
+    <section>
+      <h3>Memory</h3>
+      <PlainTable
+        name="Memory by allocator"
+        heads={[
+          ["Allocator"],
+          ["Total", "All memory that this execution allocated"],
+          ["Peak", "Largest amount at one time"],
+          ["Live", "Memory still held at its end"],
+        ]}
+        rows={memory.map(({ allocator, total, peak, live }) => [
+          <span title={allocator}>{allocator}</span>,
+          ...[total, peak, live].map(size),
+        ])}
+      />
+      {held.map((sentence) => (
+        <p key={sentence} class="unlinked">
+          {sentence}
+        </p>
+      ))}
+      <PlainTable
+        name="Memory referenced"
+        heads={[
+          ["Referenced", "Tensors that this execution used, by the allocator of their memory"],
+          ["Size"],
+          ["Buffer", BUFFER],
+        ]}
+        rows={referenced.map(({ allocator, bytes, buffer }) => [
+          <span title={allocator}>{allocator}</span>,
+          size(bytes),
+          named(buffer),
+        ])}
+      />
+    </section>
+  );
+}
+
+function sentences(own: OwnMemory): string[] {
+  const ids = (texts: string) => (texts ? `, buffer${texts.includes(",") ? "s" : ""} ${texts}` : "");
+  const kinds: [number | null, string, string][] = [
+    [own.temp, "temporary", ""],
+    [own.persistent, "persistent", own.persistentIds],
+    [own.deviceTemp, "temporary on the device", ""],
+    [own.devicePersistent, "persistent on the device", own.devicePersistentIds],
+  ];
+  return kinds
+    .filter(([bytes, , texts]) => bytes || texts)
+    .map(([bytes, kind, texts]) => `${formatBytes(bytes ?? 0)} ${kind}${ids(texts)}`);
 }

@@ -17,7 +17,7 @@ from tests.support.texts import raises_id
 from tfvis_nb import Trace, TraceDataset, events
 from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.fleet.dataset import levels
-from tfvis_nb.fleet.timeline import bars_read
+from tfvis_nb.fleet.timeline import dataset_store
 from tfvis_nb.fleet.timeline.source import DatasetSource
 
 COUNT = 2500
@@ -136,7 +136,7 @@ def test_an_answer_reads_no_more_rows_than_its_limit(
     ranks: TraceDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = DatasetSource(ranks, None, None, None)
-    monkeypatch.setattr(bars_read, "MOST_READ", 6 * COUNT // 10)
+    monkeypatch.setattr(dataset_store, "MOST_READ", 6 * COUNT // 10)
     before = sum(part.groups_read for part in source.parts)
     _, shown = bars(source, real_lanes(source), 0, 10 * SPAN, 1)
     read = sum(part.groups_read for part in source.parts) - before
@@ -148,7 +148,7 @@ def test_an_answer_has_no_more_bars_than_its_limit(
     ranks: TraceDataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = DatasetSource(ranks, None, None, None)
-    monkeypatch.setattr(bars_read, "MOST_BARS", 500)
+    monkeypatch.setattr(dataset_store, "MOST_BARS", 500)
     header, shown = bars(source, real_lanes(source), 0, 10 * SPAN, 1)
     assert len(shown) <= 500
     assert header["bucket"] > 1

@@ -17,7 +17,7 @@ from tfvis_nb.analysis.findings.rule import (
     listed,
     step_time,
 )
-from tfvis_nb.analysis.graph.cpu_placement import cpu_placement
+from tfvis_nb.analysis.graph.gpu_kernels import cpu_placement
 from tfvis_nb.analysis.steps.cpu_ops_between_kernels import cpu_ops_between_kernels
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_bytes, format_duration

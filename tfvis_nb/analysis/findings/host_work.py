@@ -13,8 +13,8 @@ from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.findings.finding import of_task, step_times, whole_tasks
 from tfvis_nb.analysis.findings.program import recorded
+from tfvis_nb.analysis.findings.slow_steps import reported_steps
 from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
-from tfvis_nb.analysis.findings.typical_time import typical_time
 from tfvis_nb.analysis.source.python_samples import SampledLine, sampled_line
 from tfvis_nb.analysis.steps.layers import event_layers, live_layers
 from tfvis_nb.core.categories import beginning
@@ -299,3 +299,22 @@ def _spent(trace: Trace, task: str, events: np.ndarray) -> TimeShare | None:
     table = whole_tasks(trace).merge(own.groupby("step", as_index=False)["own_ns"].max(), on="step")
     table, _ = typical_time(trace, table[table["task"].astype(str) == task], "own_ns")
     return largest_share(trace, "own_ns", table)
+
+
+def typical_time(trace: Trace, table: pd.DataFrame, part: str) -> tuple[pd.DataFrame, list[int]]:
+    """Return a table of tasks and steps without the extra time of slow steps, and the steps that have some.
+
+    A reported slow step then takes as much of the part as the median step. If most of the part is not such
+    extra time, the table stays as it is, and no steps are returned.
+    """
+    medians = reported_steps(trace)
+    if medians.empty:
+        return table, []
+    task, step = table["task"].astype(str), table["step"].astype("int64")
+    took = pd.Series(table[part].to_numpy(np.int64, na_value=0), index=[task, step])
+    compared = medians.reindex(step).fillna(-1).astype("int64").to_numpy()
+    median = took.reindex(pd.MultiIndex.from_arrays([task, compared]), fill_value=0)
+    extra = np.where(step.isin(medians.index), took.to_numpy() - median.to_numpy(), 0).clip(0)
+    if not extra.sum() or extra.sum() < _MOST * took.sum():
+        return table, []
+    return table.assign(**{part: took.to_numpy() - extra}), step[extra > 0].unique().tolist()

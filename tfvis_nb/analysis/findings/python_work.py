@@ -8,11 +8,10 @@ import numpy as np
 
 from tfvis_nb.analysis.events.activity import accelerators, during_steps
 from tfvis_nb.analysis.findings.finding import of_task, whole_tasks
-from tfvis_nb.analysis.findings.host_work import LEAST
+from tfvis_nb.analysis.findings.host_work import LEAST, typical_time
 from tfvis_nb.analysis.findings.idle_python import idle_python
 from tfvis_nb.analysis.findings.program import calls_compiled_model, recorded
 from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
-from tfvis_nb.analysis.findings.typical_time import typical_time
 from tfvis_nb.analysis.source.lock_waits import lock_times, lock_waits
 from tfvis_nb.analysis.source.python_samples import SampledLine
 from tfvis_nb.core.categories import beginning, is_kind

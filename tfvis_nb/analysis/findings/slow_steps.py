@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.activity import NUMBER, activity
-from tfvis_nb.analysis.findings.explained import explained_ns
 from tfvis_nb.analysis.findings.finding import MINOR, Finding, step_range
 from tfvis_nb.analysis.findings.idle_python import idle_python
 from tfvis_nb.analysis.findings.rule import (
@@ -25,7 +24,7 @@ from tfvis_nb.analysis.findings.rule import (
     step_time,
 )
 from tfvis_nb.analysis.findings.uneven_steps import ID as UNEVEN
-from tfvis_nb.analysis.findings.uneven_steps import uneven_steps, word_uneven
+from tfvis_nb.analysis.findings.uneven_steps import explained_ns, uneven_steps, word_uneven
 from tfvis_nb.analysis.source.lock_waits import LOCK_ADVICE, other_thread, running_thread
 from tfvis_nb.analysis.source.python_samples import SampledLine, mostly_at, sampled_clause, sampled_figures
 from tfvis_nb.analysis.steps.op_statistics import op_statistics

@@ -4,14 +4,18 @@ from statistics import median_low
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
-from tfvis_nb.analysis.findings.explained import explained_ns
 from tfvis_nb.analysis.findings.finding import OBSERVATION, Finding, step_range, step_times, whole_tasks
+from tfvis_nb.analysis.findings.input_bound import input_times
+from tfvis_nb.analysis.findings.retracing import lost_times
 from tfvis_nb.analysis.findings.rule import Figures, Texts, step_name
+from tfvis_nb.analysis.source.lock_waits import lock_times
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.slow_steps import OtherSteps, main_steps
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.palette import LABELS
+from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.core.trace import Trace
 
@@ -81,3 +85,14 @@ def word_uneven(figures: Figures) -> Texts:
         text += f" On average, {what} in the long steps."
     call = f"tfvis_nb.show_comparison(trace, steps=({step}, {figures['short_step']}))"
     return Texts("Steps differ in length", text, f"Compare a long step with a short one: {call}.")
+
+
+@per_trace
+def explained_ns(trace: Trace) -> pd.Series:
+    """Return that time, in ns, by step: of the task that loses most in each step."""
+    table = whole_tasks(trace)
+    lost = pd.Series(lock_times(trace, table, of_input=False), index=table["step"]).groupby(level=0).max()
+    for other in (input_times(trace), lost_times(trace)):
+        if other is not None:
+            lost = lost.add(other.groupby("step").max(), fill_value=0)
+    return lost

@@ -1,15 +1,21 @@
 """Whether TensorFlow has a GPU kernel for a node, according to the TensorFlow imported in this process."""
 
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
+from tfvis_nb.analysis.graph.nodes import step_nodes
 from tfvis_nb.core.data_types import REFERENCE
+from tfvis_nb.core.trace import Trace
 
 _MODULE = "tensorflow.python.framework.kernels"
 _ON_GPU = ("GPU", "DEFAULT")
 """Devices without their own kernels use those of DEFAULT, which work on host memory."""
+_CPU = re.compile(r"(?:^|/|device:)cpu:", re.IGNORECASE)
 
 
 def has_gpu_kernel(node: Any) -> bool | None:
@@ -55,3 +61,24 @@ def _types(value: Any) -> set[int]:
 
 def _fits(kernel: Mapping[str, frozenset[int]], types: Mapping[str, set[int]]) -> bool:
     return all(types.get(name, set()) <= allowed for name, allowed in kernel.items())
+
+
+def cpu_placement(trace: Trace, events: Iterable[int]) -> tuple[set[int], set[int]]:
+    """Return the ops for which the program requested a CPU, and the ops without a GPU kernel.
+
+    An op is in neither if it is not in the graphs or nothing is known about it.
+    """
+    requested, unregistered = set(), set()
+    names = trace.events["name"]
+    ids = np.fromiter(events, np.int64)
+    step = trace.events["step"].to_numpy()[ids]
+    for number in range(len(trace.graphs)):
+        wanted: dict[str, list[int]] = {}
+        for event in ids[step == number].tolist():
+            wanted.setdefault(str(names.iloc[event]), []).append(event)
+        for node in step_nodes(trace, number, wanted) if wanted else ():
+            if _CPU.search(node.requested_device or ""):
+                requested.update(wanted[node.name])
+            elif has_gpu_kernel(node.definition) is False:
+                unregistered.update(wanted[node.name])
+    return requested, unregistered

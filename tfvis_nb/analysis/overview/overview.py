@@ -37,7 +37,7 @@ from tfvis_nb.analysis.steps.slow_steps import (
     step_kinds,
 )
 from tfvis_nb.analysis.steps.utilization import busy_between
-from tfvis_nb.analysis.time_series.counters import counters
+from tfvis_nb.analysis.time_series import counters
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.labels import printable

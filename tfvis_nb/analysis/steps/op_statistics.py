@@ -12,7 +12,6 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
-from tfvis_nb.analysis.steps.sorted_durations import PERCENTILES, SortedDurations
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import map_categories
 from tfvis_nb.core.step_spans import of_steps
@@ -23,6 +22,8 @@ Grouping = Literal["op", "name", "scope", "device"]
 GROUPINGS = get_args(Grouping)
 """The groupings of `op_statistics`."""
 
+PERCENTILES = (50, 90, 99)
+"""The percentiles of `tfvis_nb.analysis.op_statistics`."""
 _XPROF = "XProf's framework op statistics"
 
 FIGURES: dict[str, str] = {
@@ -62,6 +63,8 @@ _COLUMNS = {
 }
 _KINDS = len(event_table.KINDS)
 _REPEATED = LOCATIONS.index("repeated")
+BINS = 12
+"""The maximum number of bins that fits into a table cell."""
 
 
 class Groups(NamedTuple):
@@ -209,3 +212,70 @@ def _shares(self_ns: pd.Series, side: np.ndarray) -> np.ndarray:
     sayable = self_ns.notna().to_numpy() & (side != _REPEATED) & (whole[side] > 0)
     share: np.ndarray = np.where(sayable, own / np.maximum(whole[side], 1), np.nan)
     return share
+
+
+class Histogram(NamedTuple):
+    """Durations of a group in bins of equal width on a logarithmic axis."""
+
+    edges: list[int]
+    """In ns, ascending. A bin includes its lower edge; the last one includes both."""
+    events: list[np.ndarray]
+    """The events of each bin, the longest first."""
+
+
+def histograms(trace: Trace, by: str, members: np.ndarray) -> list[Histogram]:
+    """Return the histograms of groups of `op_statistics`, each identified by one of its events.
+
+    The edges are ``min * (max / min) ** (k / BINS)``, rounded to ns, without duplicates. Events without
+    length count as 1 ns.
+    """
+    duration = trace.events["duration_ns"].to_numpy()
+    group, keys, _ = groups(trace, by, np.arange(len(duration)))
+    durations = SortedDurations(group, len(keys), duration)
+    result = []
+    for chosen in group[members].tolist():
+        start = durations.starts[chosen]
+        part = slice(start, start + durations.counts[chosen])
+        lengths, events = durations.sorted[part], durations.order[part]
+        low, high = int(lengths[0]), int(lengths[-1])
+        spaced = np.geomspace(max(low, 1), max(high, 1), BINS + 1)[1:-1]
+        inner = np.unique(np.rint(spaced).astype(np.int64))
+        inner = inner[(inner > low) & (inner < high)]
+        parts = np.split(events, np.searchsorted(lengths, inner))
+        result.append(Histogram([low, *inner.tolist(), high], [part[::-1] for part in parts]))
+    return result
+
+
+class SortedDurations:
+    """The durations of groups of events, ordered within each group.
+
+    Parameters
+    ----------
+    group
+        The group of each event, from 0 to `count` - 1. No group is empty.
+    count
+        Number of groups.
+    duration
+        Length of each event, in ns (int64).
+    """
+
+    def __init__(self, group: np.ndarray, count: int, duration: np.ndarray) -> None:
+        shortest_first = np.argsort(duration)
+        # Numpy sorts 16-bit integers in linear time.
+        narrow = group.astype(np.uint16) if count <= 1 << 16 else group
+        self.order = shortest_first[np.argsort(narrow[shortest_first], kind="stable")]
+        """Indexes of the events: group by group, in each the shortest first."""
+        self.sorted = duration[self.order]
+        self.counts = np.bincount(group, minlength=count)
+        self.starts = np.cumsum(self.counts) - self.counts
+
+    def percentile(self, percent: int) -> np.ndarray:
+        """Return the nearest-rank percentile of each group: 0 is the shortest duration, 100 the longest."""
+        rank = np.maximum(-(-self.counts * percent // 100), 1)
+        values: np.ndarray = self.sorted[self.starts + rank - 1]
+        return values
+
+    def sums(self, amount: np.ndarray) -> np.ndarray:
+        """Return the sum of an amount of each event by group."""
+        summed: np.ndarray = np.add.reduceat(amount[self.order], self.starts)
+        return summed

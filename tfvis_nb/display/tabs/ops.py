@@ -9,7 +9,7 @@ import pandas as pd
 from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
 from tfvis_nb.analysis.events.locations import locations
 from tfvis_nb.analysis.functions import functions, retraces
-from tfvis_nb.analysis.steps import cpu_ops_between_kernels, distributions, op_statistics, scope_tree
+from tfvis_nb.analysis.steps import cpu_ops_between_kernels, op_statistics, scope_tree
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
@@ -101,7 +101,7 @@ def _groups(trace: Trace, by: str) -> np.ndarray:
 
 def _histograms(trace: Trace, by: str, longest: pd.Series) -> list[HistogramBins]:
     """Return the histogram of each row: the edges of its bins, and the number and ids of events in each."""
-    of_rows = distributions.histograms(trace, by, longest.to_numpy())
+    of_rows = op_statistics.histograms(trace, by, longest.to_numpy())
     counts = [[len(events) for events in one.events] for one in of_rows]
     bins = sum(count > 0 for one in counts for count in one)
     most = _MOST_LISTED if sum(map(sum, counts)) <= _MOST_LISTED else max(_MOST_LISTED // bins, 1)

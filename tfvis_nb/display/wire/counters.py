@@ -8,7 +8,7 @@ from typing import NamedTuple, NotRequired, TypedDict
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.time_series.counters import counter_statistics
+from tfvis_nb.analysis.time_series import counter_statistics
 from tfvis_nb.core.counters import SERIES, series_starts, within
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace

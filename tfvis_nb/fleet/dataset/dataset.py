@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Unpack
 
+import numpy as np
 import pandas as pd
 
 from tfvis_nb.core import registry
 from tfvis_nb.core.display_options import TimelineOptions
+from tfvis_nb.core.labels import natural, shown_task
 from tfvis_nb.core.options import only_known_options
 from tfvis_nb.core.timeline_source import TimelineSource
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.fleet.dataset import combined, manifest
 from tfvis_nb.fleet.dataset.ingest import Ingested, check_version, ingest
 from tfvis_nb.fleet.dataset.layout import FORMAT, MANIFEST, key_of
 from tfvis_nb.fleet.dataset.manifest import OK, Entry, settled
 from tfvis_nb.fleet.dataset.own_files import others
 from tfvis_nb.fleet.dataset.parts import Reading
+from tfvis_nb.fleet.dataset.read_back import Chosen
 from tfvis_nb.fleet.dataset.sources import brief_source
 from tfvis_nb.fleet.dataset.tables import TABLES
 from tfvis_nb.reading.sources.remote import is_url
@@ -28,8 +32,9 @@ from tfvis_nb.texts import Text
 if TYPE_CHECKING:
     import dask.dataframe as dd
 
-    from tfvis_nb.fleet.dataset.read_back import Chosen
     from tfvis_nb.fleet.timeline.dataset_timeline import DatasetTimeline
+
+_MOST_SHOWN = 8
 
 
 def _need_dask() -> None:
@@ -315,8 +320,6 @@ class TraceDataset(TimelineSource):
             ...
         FileNotFoundError: [Errno 2] there is no dataset yet; check the path, or let ingest() put traces ...
         """
-        from tfvis_nb.fleet.dataset.choice import choose
-
         return choose(self._read(), run, tasks, steps)
 
     def _whole(self, name: str) -> pd.DataFrame:
@@ -349,3 +352,58 @@ class TraceDataset(TimelineSource):
         counts["problem"] = int((ids != "dataset_file_of_others").sum())
         shown = ", ".join(f"{count:,} {noun}{'s' * (count != 1)}" for noun, count in counts.items())
         return f"<TraceDataset {str(self.path)!r}: {shown}>"
+
+
+def choose(
+    entries: Sequence[Entry],
+    run: str | None,
+    tasks: Collection[str] | str | None,
+    steps: Collection[int] | int | None,
+) -> list[Chosen]:
+    """Return the sources of a run, with the selected tasks and steps of each; see `TraceDataset.trace`.
+
+    TypeError if steps are not numbers, ValueError if nothing is selected or several runs are.
+    """
+    runs = sorted({entry.run for entry in entries}, key=natural)
+    if run is None and len(runs) > 1:
+        raise ValueError(Text("dataset_runs", runs=len(runs), names=_some(runs)))
+    numbers = _numbers(steps)
+    # Events outside steps cannot be chosen.
+    wanted = None if numbers is None else numbers - {NO_STEP}
+    named = None if tasks is None else {tasks} if isinstance(tasks, str) else {*tasks}
+    of_run = [entry for entry in entries if run in (None, entry.run)]
+    chosen = []
+    for entry in of_run:
+        own = [task for task in entry.tasks if named is None or {task, shown_task(task)} & named]
+        if own:
+            chosen.append(Chosen(entry, own, wanted))
+    matching = [one for one in chosen if wanted is None or wanted & {*one.entry.steps}]
+    if matching:
+        return matching
+    known: tuple[str, Iterable[object]] = ("runs", runs)
+    if chosen:
+        known = "steps", sorted({step for one in chosen for step in one.entry.steps})
+    elif of_run:
+        names = sorted({shown_task(task) for entry in of_run for task in entry.tasks}, key=natural)
+        known = "tasks", names
+    shown = "all" if numbers is None else ", ".join(map(str, sorted(numbers)[:_MOST_SHOWN])) or "none"
+    task = "all" if named is None else ", ".join(sorted(map(str, named))[:_MOST_SHOWN])
+    raise ValueError(
+        Text("nothing_selected", run=run, task=task, steps=shown, kind=known[0], known=_some(known[1]))
+    )
+
+
+def _numbers(steps: Collection[int] | int | None) -> set[int] | None:
+    """Return numbers of steps; TypeError if they are none."""
+    if steps is None:
+        return None
+    numbers = [*steps] if isinstance(steps, Iterable) else [steps]
+    if any(isinstance(one, bool) or not isinstance(one, (int, np.integer)) for one in numbers):
+        raise TypeError(Text("steps_no_numbers", steps=steps))
+    return {int(one) for one in numbers}
+
+
+def _some(known: Iterable[object]) -> str:
+    names = [repr(one) for one in known]
+    more = f" and {len(names) - _MOST_SHOWN:,} more" if len(names) > _MOST_SHOWN else ""
+    return (", ".join(names[:_MOST_SHOWN]) or "none") + more

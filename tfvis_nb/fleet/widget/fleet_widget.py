@@ -1,26 +1,37 @@
 """The dashboard of a fleet: slow steps and tasks of a dataset, since when, and why."""
 
+import html
+import uuid
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Unpack, overload
 
 import pandas as pd
+import traitlets
 
 from tfvis_nb.anonymizing.anonymized import anonymized
 from tfvis_nb.anonymizing.names import Names
 from tfvis_nb.core.display_options import FleetHtmlOptions
+from tfvis_nb.core.format import UNKNOWN, format_duration, format_file_size, format_ratio
 from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.options import check_title, only_known_options
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.composed import ComposedWidget
+from tfvis_nb.display.bundles import bundle
+from tfvis_nb.display.composed import ComposedWidget, PartOfWidget
 from tfvis_nb.display.dashboard.computed_tabs import ComputedTabs
+from tfvis_nb.display.messages import Replies, answer_messages, message
+from tfvis_nb.display.pages.page import PageTooLargeError, packed_parts, packed_tabs
+from tfvis_nb.display.pages.template import framed
+from tfvis_nb.display.shaping.gap_compression import compress_gaps
+from tfvis_nb.display.stored_output import StoredWidget
 from tfvis_nb.display.tabs.blocks import Part
 from tfvis_nb.display.timeline.linked import OpenedTimeline
 from tfvis_nb.display.timeline.timeline_widget import TimelineWidget
+from tfvis_nb.display.wire.code import without_code
 from tfvis_nb.fleet.analysis.drift import fleet_drift
 from tfvis_nb.fleet.analysis.grid import DURATION, ordered
 from tfvis_nb.fleet.analysis.outliers import fleet_outliers
@@ -28,8 +39,6 @@ from tfvis_nb.fleet.analysis.slower_ops import slower_ops
 from tfvis_nb.fleet.dataset import TraceDataset, open_traces
 from tfvis_nb.fleet.widget import tables
 from tfvis_nb.fleet.widget.cells import LONGEST_NAME, Cells
-from tfvis_nb.fleet.widget.fleet_page import fleet_page, fleet_still
-from tfvis_nb.fleet.widget.heat_map import HeatMapWidget
 from tfvis_nb.texts import Text, text_of
 
 TIMELINES = 3
@@ -40,6 +49,16 @@ _HEIGHT = 380
 
 Shown = tuple[int, Trace, str]
 """The number of a cell, its trace, and the title of its timeline."""
+TIMELINES_BYTES = 8_000_000
+"""The timelines in a page are no larger together, unless the first one is."""
+_STILL_ROWS = 5
+_STYLE = """\
+html { background: light-dark(#ffffff, #16181d); }
+#tfvis-root { height: auto; }
+.tfvis-timeline { height: 62vh; min-height: 380px; border-block: 1px solid light-dark(#e3e6ea, #2e323b); }
+.tfvis-timeline[hidden] { display: none; }
+"""
+_HEAT_MAP_HEIGHT = 480
 
 
 class SharedFleet(NamedTuple):
@@ -326,3 +345,128 @@ def show_fleet(dataset: Any, *, since: Any = None, title: str | None = None) -> 
     """
     opened = dataset if isinstance(dataset, TraceDataset) else open_traces(dataset)
     return Fleet(opened, since=since, title=title)
+
+
+def fleet_page(
+    parts: dict[str, bytes],
+    tabs: Sequence[Part],
+    timelines: Iterable[tuple[int, Trace, str]],
+    *,
+    title: str,
+    summary: str,
+    options: dict[str, Any],
+    max_bytes: int | None,
+    source: bool,
+) -> str:
+    """Write a fleet as one HTML text.
+
+    `parts` are the grid and the values of its figures, `timelines` the number of a cell with its trace and
+    title, of which the page has as many as fit, and without code unless `source`. PageTooLargeError is raised
+    if the rest is larger than `max_bytes`.
+    """
+    parts = {**parts, "tabs": packed_tabs(tabs)}
+    size = _size(parts)
+    if max_bytes is not None and size > max_bytes:
+        figures = {"size": format_file_size(size), "most": format_file_size(max_bytes)}
+        raise PageTooLargeError(Text("fleet_page_too_large", **figures))
+    room = TIMELINES_BYTES if max_bytes is None else min(TIMELINES_BYTES, max_bytes - size)
+    worst: list[int] = []
+    for cell, trace, name in timelines:
+        shown = compress_gaps(trace if source else without_code(trace))
+        try:
+            made = packed_parts(shown, name, max_bytes=room)
+        except PageTooLargeError:
+            break
+        room -= _size(made)
+        parts |= {f"{part}-{len(worst)}": data for part, data in made.items()}
+        worst.append(cell)
+    return framed(
+        what="fleet",
+        title=printable(title, 200) or "Fleet",
+        summary=summary,
+        fallback=fleet_still(summary, tabs),
+        parts=parts,
+        options={**options, "worst": worst},
+        code=bundle("fleet_page.js"),
+        style=_STYLE,
+    )
+
+
+def fleet_still(summary: str, tabs: Sequence[Part] = ()) -> str:
+    """Write a fleet's view without scripts: its size, and the first rows of its first table."""
+    lines = [f"<p><b>{html.escape(summary)}</b></p>"]
+    for block in [block for tab in tabs[:1] for block in tab["blocks"] if block["kind"] == "table"]:
+        columns = block["columns"]
+        rows = [
+            [_text(cell, column["unit"]) for cell, column in zip(row, columns, strict=True)]
+            for row in block["rows"][:_STILL_ROWS]
+        ]
+        lines.append(f"<p>{html.escape(block['title'])}</p>")
+        lines.append(_table([column["label"] for column in columns], rows))
+    return "\n".join(lines)
+
+
+def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = [("th", heads), *(("td", row) for row in rows)]
+    body = "".join(
+        f"<tr>{''.join(f'<{tag}>{html.escape(text)}</{tag}>' for text in line)}</tr>" for tag, line in lines
+    )
+    return f"<table>{body}</table>"
+
+
+def _text(cell: Any, unit: str) -> str:
+    if cell is None:
+        return UNKNOWN
+    return {"ns": format_duration, "ratio": format_ratio}.get(unit, str)(cell)
+
+
+def _size(parts: dict[str, bytes]) -> int:
+    return sum(map(len, parts.values())) * 4 // 3
+
+
+class HeatMapWidget(PartOfWidget, StoredWidget):
+    """Steps and tasks as coloured cells.
+
+    `_opens` shows the timeline of a task and step, given their indexes in the grid, and returns a message;
+    `_closes` removes it; `_compares` compares ops since a step, given its index. All are set by the fleet.
+    """
+
+    height = traitlets.Int(_HEAT_MAP_HEIGHT)
+    _grid = traitlets.Bytes().tag(sync=True, echo_update=False)
+    _values = traitlets.Bytes().tag(sync=True, echo_update=False)
+    _since = traitlets.Int(0).tag(sync=True)
+    _link = traitlets.Unicode().tag(sync=True)
+
+    _opens: Callable[[int, int], str]
+    _closes: Callable[[], None]
+    _compares: Callable[[int], None]
+
+    def __init__(self, cells: Cells, *, title: str, since: int) -> None:
+        self._cells = cells
+        super().__init__(
+            _grid=cells.packed(title),
+            _values=cells.packed_values(DURATION),
+            _since=since,
+            _link=uuid.uuid4().hex,
+        )
+        answer_messages(self)
+
+    @message()
+    def _on_values(self, metric: str) -> Replies:
+        """Reply with the values of a metric."""
+        return [({}, [self._cells.packed_values(str(metric))])]
+
+    @message()
+    def _on_open(self, task: int, column: int) -> Replies:
+        """Show the timeline of a task and step, given by their indexes; the reply is a text about it."""
+        return [({"answer": self._opens(int(task), int(column))}, [])]
+
+    @message()
+    def _on_close(self) -> None:
+        """Remove the timeline."""
+        self._closes()
+
+    @message()
+    def _on_since(self, column: int) -> None:
+        """Compare ops since a step, given by its index."""
+        self._compares(int(column))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -19,6 +19,7 @@ from tfvis_nb.core.errors import EmptyTraceError, TraceFormatError
 from tfvis_nb.core.metadata import DEVICES, PROFILES, Metadata, table_of
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import LATEST_NS
+from tfvis_nb.kinds import COPIES, KERNELS, KINDS
 from tfvis_nb.reading.protobuf import wire
 from tfvis_nb.reading.protobuf.crowding import RecordMemory
 from tfvis_nb.reading.protobuf.schema import messages
@@ -31,7 +32,7 @@ from tfvis_nb.reading.xspace.gpu import gpu_rows, is_stream
 from tfvis_nb.reading.xspace.host import host_rows
 from tfvis_nb.reading.xspace.planes import Plane, count_planes, doubled_planes, hostnames, planes
 from tfvis_nb.reading.xspace.programs import Programs
-from tfvis_nb.reading.xspace.reports import GPU, nothing_recorded, reports
+from tfvis_nb.reading.xspace.rows import Coded
 from tfvis_nb.reading.xspace.stats import Stats, Values
 from tfvis_nb.reading.xspace.table import LineRows, table
 from tfvis_nb.reading.xspace.xla import DERIVED, device_rows
@@ -40,6 +41,38 @@ from tfvis_nb.texts import Text
 _LOCAL_TRANSFER = re.compile(r"\bkey=(/job:\w+/replica:\d+/task:\d+)/[^;]*;[^;]*;\1/")
 """Matches the key of a transfer between two devices of a task."""
 _WINDOW = ("profile_start_time", "profile_stop_time")
+LINE = "_counters_"
+"""The name of such a line. Its events are named after their counters and have the value as a stat."""
+# Stat, factor, and our column; CUPTI gives the clock in kHz, TPUs their bandwidth in GB/s.
+_NUMBERS = (
+    ("core_count", 1, "cores"),
+    ("clock_rate", 10**3, "clock_hz"),
+    ("memory_size", 1, "memory_bytes"),
+    ("memory_bandwidth", 1, "memory_bandwidth"),
+    ("peak_hbm_bw_gigabytes_per_second", 10**9, "memory_bandwidth"),
+    ("peak_teraflops_per_second", 10**12, "peak_flops"),
+)
+_TEXTS = (("device_vendor", "vendor"), ("gpu_device_name", "model"), ("device_type_string", "model"))
+_CAPABILITY = ("compute_cap_major", "compute_cap_minor")
+_WANTED = frozenset((*(name for name, *_ in (*_NUMBERS, *_TEXTS)), *_CAPABILITY))
+_MOST = 2**63
+_NAME = "profile_options"
+_BYTES_VALUE, _VERSION = 6, 5
+"""Numbers of fields of a stat, and of ``ProfileOptions``."""
+_LEVELS = {2: "host_tracer_level", 3: "device_tracer_level", 4: "python_tracer_level"}
+_OPS = 2
+"""The lowest level that records host ops, which is the default."""
+GPU = re.compile(r"/device:GPU:\d+", re.IGNORECASE)
+"""Matches the names of planes of GPUs."""
+_FIELDS = {2: "profiler_errors", 3: "profiler_warnings"}
+_MOST_LISTED, _LONGEST = 8, 400
+_COMPUTING = [KINDS.index(kind) for kind in KERNELS]
+_COPYING = [KINDS.index(kind) for kind in COPIES]
+_ABOUT_CUPTI = re.compile(r"cupti", re.IGNORECASE)
+_ABOUT_GPU = re.compile(r"cupti|cuda|gpu", re.IGNORECASE)
+# CUPTI names the launch of a kernel like the kernel; driver calls and copies have their own names.
+_NO_KERNEL = re.compile(r"cu(?:da)?(?!\w*Launch)[A-Z]|[Mm]em(?:cpy|set|ory)")
+_IN_GPU = re.compile(r"(?:^| )allocator_name=GPU_\d")
 
 
 @dataclass
@@ -223,10 +256,6 @@ def _only(events: Events, numbers: Sequence[int]) -> Events:
     return events.take(np.flatnonzero(np.isin(events.line, numbers)), numbers)
 
 
-LINE = "_counters_"
-"""The name of such a line. Its events are named after their counters and have the value as a stat."""
-
-
 def counter_values(events: Events, device: str) -> tuple[pd.DataFrame, int]:
     """Return the counters in the events of such lines, and the number of events without a usable value."""
     stats = events.stats.values(events.plane.stats.texts)
@@ -262,21 +291,6 @@ def recorded_counters(tables: Sequence[pd.DataFrame], began: int) -> pd.DataFram
     return table.assign(time_ns=table["time_ns"] + began)
 
 
-# Stat, factor, and our column; CUPTI gives the clock in kHz, TPUs their bandwidth in GB/s.
-_NUMBERS = (
-    ("core_count", 1, "cores"),
-    ("clock_rate", 10**3, "clock_hz"),
-    ("memory_size", 1, "memory_bytes"),
-    ("memory_bandwidth", 1, "memory_bandwidth"),
-    ("peak_hbm_bw_gigabytes_per_second", 10**9, "memory_bandwidth"),
-    ("peak_teraflops_per_second", 10**12, "peak_flops"),
-)
-_TEXTS = (("device_vendor", "vendor"), ("gpu_device_name", "model"), ("device_type_string", "model"))
-_CAPABILITY = ("compute_cap_major", "compute_cap_minor")
-_WANTED = frozenset((*(name for name, *_ in (*_NUMBERS, *_TEXTS)), *_CAPABILITY))
-_MOST = 2**63
-
-
 def devices(planes: Sequence[Plane]) -> pd.DataFrame:
     """Return the facts about devices in a profile: a table of `tfvis_nb.core.metadata`."""
     return table_of(DEVICES, filter(None, map(_device, planes)))
@@ -307,14 +321,6 @@ def _number(values: Values, name: str) -> float:
         return 0
     whole, real = int(values.integer[mask][0]), float(values.real[mask][0])
     return whole or (real if abs(real) < _MOST else 0)
-
-
-_NAME = "profile_options"
-_BYTES_VALUE, _VERSION = 6, 5
-"""Numbers of fields of a stat, and of ``ProfileOptions``."""
-_LEVELS = {2: "host_tracer_level", 3: "device_tracer_level", 4: "python_tracer_level"}
-_OPS = 2
-"""The lowest level that records host ops, which is the default."""
 
 
 def profile_options(planes: Sequence[Plane]) -> pd.DataFrame:
@@ -355,3 +361,73 @@ def _field(message: bytes, number: int) -> bytes:
     """Return the bytes of one field of a message, empty if missing."""
     parts = [part for part in wire.fields(message) if (part.number, part.wire_type) == (number, wire.LENGTH)]
     return message[parts[-1].start : parts[-1].end] if parts else b""
+
+
+def reports(data: Data, planes: Sequence[Plane], parts: Sequence[LineRows]) -> list[Text]:
+    """Return notes on the profiler's reports, and on kernels that ran but were not recorded."""
+    notes = _profiler_reports(data)
+    if (missing := _missing_kernels(planes, parts, reported=_reported_gpu(data))) is not None:
+        notes.append(missing)
+    return notes
+
+
+def nothing_recorded(data: Data, label: str) -> Text:
+    """Return the message for an XSpace without events, with what the profiler reported."""
+    reported = _profiler_reports(data)
+    if _reported_gpu(data):
+        reported.append(Text("why_no_kernels"))
+    said = "".join(f"; {one}" for one in reported)
+    return Text("xspace_without_events", label=label, reported=said)
+
+
+def _profiler_reports(data: Data) -> list[Text]:
+    notes = []
+    messages = _messages(data)
+    for number, key in _FIELDS.items():
+        if texts := list(dict.fromkeys(messages[number])):
+            listed = "; ".join(text[:_LONGEST] for text in texts[:_MOST_LISTED])
+            notes.append(Text(key, messages=listed))
+    return notes
+
+
+def _messages(data: Data) -> dict[int, list[str]]:
+    messages: dict[int, list[str]] = {number: [] for number in _FIELDS}
+    for part in wire.fields(data):
+        if part.number in messages and part.wire_type == wire.LENGTH:
+            messages[part.number].append(wire.text(bytes(data[part.start : part.end])))
+    return messages
+
+
+def _reported_gpu(data: Data) -> bool:
+    """Return whether the profiler reported an error of the GPU, or warned about CUPTI."""
+    errors, warnings = _messages(data).values()
+    return any(map(_ABOUT_GPU.search, errors)) or any(map(_ABOUT_CUPTI.search, warnings))
+
+
+def _missing_kernels(planes: Sequence[Plane], parts: Sequence[LineRows], *, reported: bool) -> Text | None:
+    """Return a note if kernels evidently ran, or the profiler `reported` a failure, but none was recorded."""
+    hosts = [part.rows for part in parts if part.plane.name.startswith("/host:")]
+    devices = [part.rows for part in parts if part.plane.name.startswith("/device:")]
+    if any(np.isin(rows.kind, _COMPUTING).any() for rows in devices):
+        return None
+    launches = [rows.name.take(rows.marks["launch"].rows) for rows in hosts]
+    if kernels := sum(_count(names, lambda name: not _NO_KERNEL.match(name)) for names in launches):
+        return Text("profile_without_kernels", why=Text("kernels_launched", kernels=kernels))
+    # Copies alone also cause the signs below.
+    if any(np.isin(rows.kind, _COPYING).any() for rows in devices):
+        return None
+    allocations = [rows.detail.take(np.flatnonzero(rows.size_bytes >= 0)) for rows in hosts]
+    if tensors := sum(_count(details, lambda text: bool(_IN_GPU.search(text))) for details in allocations):
+        return Text("profile_without_kernels", why=Text("gpu_memory_allocated", tensors=tensors))
+    if reported:
+        return Text("profile_without_kernels", why=Text("gpu_profiling_failed"))
+    empty = dict.fromkeys(plane.name[:_LONGEST] for plane in planes if GPU.fullmatch(plane.name))
+    return Text("gpu_planes_empty", planes=", ".join([*empty][:_MOST_LISTED])) if empty else None
+
+
+def _count(column: Coded, wanted: Callable[[str], bool]) -> int:
+    """Count the rows with a wanted text in a column."""
+    used, rows = np.unique(column.codes, return_counts=True)
+    return sum(
+        count for code, count in zip(used.tolist(), rows.tolist(), strict=True) if wanted(column.texts[code])
+    )

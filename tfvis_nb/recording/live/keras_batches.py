@@ -14,7 +14,7 @@ from tfvis_nb.analysis.model_layers.description import to_json
 from tfvis_nb.core.metadata import OUT_OF_MEMORY
 from tfvis_nb.recording.live.failed_allocations import with_failure
 from tfvis_nb.recording.live.requests import RunRegistry, SignatureStats, TraceRequest
-from tfvis_nb.recording.model_layers.live import layers_of_model
+from tfvis_nb.recording.model_layers import layers_of_model
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.profiler import keras_phases, lock
 from tfvis_nb.recording.profiler.capture import Profile

@@ -13,7 +13,7 @@ import numpy as np
 
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.profiler.eager_calls import CALLS
-from tfvis_nb.recording.stacks.phases import phase_of_frame
+from tfvis_nb.recording.stacks.op_stacks import phase_of_frame
 from tfvis_nb.recording.stacks.source_files import SourceFiles
 
 _MOST = 1_000_000

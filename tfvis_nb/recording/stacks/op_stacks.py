@@ -1,13 +1,20 @@
 """The frames and the phase of the ops of graphs."""
 
 import contextlib
+import re
 from collections.abc import Iterable, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from tfvis_nb.recording.stacks.graph_nodes import GraphNodes
-from tfvis_nb.recording.stacks.phases import phase_of_frame
 
 _GENERATED = "__autograph_generated_file"
+_OPTIMIZER = re.compile(
+    r"[\\/]keras\d*(?:[\\/].*)?[\\/]optimizers?(?:_v\d)?[\\/](?!schedules)"
+    r"|tensorflow[\\/]python[\\/]training[\\/](?:[a-z_]*optimizer[a-z_]*|ada\w+|ftrl|momentum|gradient_descent|rmsprop)\.py$"
+)
+_COMPUTES_GRADIENTS = ("compute_gradients", "minimize", "scale_loss", "get_gradients")
+"""Functions of optimizers that run the model, directly or indirectly."""
 
 
 class CodeLine(NamedTuple):
@@ -88,3 +95,13 @@ def _written_lines() -> dict[tuple[str, int], CodeLine]:
                     line = CodeLine(origin.loc.filename, origin.loc.lineno, origin.function_name)
                     lines[generated.filename, generated.lineno] = line
     return lines
+
+
+@cache
+def phase_of_frame(file: str, function: str) -> str | None:
+    """Return the phase of ops made in a frame, if the frame is an optimizer's or a tape's."""
+    if _OPTIMIZER.search(file) and function not in _COMPUTES_GRADIENTS:
+        return "optimizer"
+    if file.endswith(("eager/backprop.py", "eager\\backprop.py")) and function == "gradient":
+        return "backward"
+    return None

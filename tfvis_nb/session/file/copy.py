@@ -7,7 +7,7 @@ from tfvis_nb.session.file.connection import Guarded, opened
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.creation import check_new
 from tfvis_nb.session.file.database import PATIENCE_S, Transaction, make_private
-from tfvis_nb.session.file.run_counts import save_counts
+from tfvis_nb.session.file.dead_writers import save_counts
 from tfvis_nb.session.file.schema import check_schema
 
 

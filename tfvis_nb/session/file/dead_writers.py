@@ -3,13 +3,14 @@
 import os
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
 import psutil
 
+from tfvis_nb.session.file.columns import stored
 from tfvis_nb.session.file.connection import Guarded
 from tfvis_nb.session.file.counters import (
     Counts,
@@ -21,7 +22,6 @@ from tfvis_nb.session.file.counters import (
 )
 from tfvis_nb.session.file.database import Transaction
 from tfvis_nb.session.file.rows import count, running_writers, text, validate_rows, whole
-from tfvis_nb.session.file.run_counts import end_writer, save_counts
 
 OPENED_WITHIN_NS = 60_000_000_000
 """How long a process may take from its entry in the file to the creation of its ledger."""
@@ -98,3 +98,19 @@ def _is_gone(host: str, pid: int, started_ns: int, ledger: Path) -> bool:
             pass  # of another user
     # Only the session file was copied, or it is just being opened.
     return not os.path.lexists(ledger) and time.time_ns() > started_ns + OPENED_WITHIN_NS
+
+
+def save_counts(connection: Guarded, writer: int, counts: Mapping[int, Counts]) -> None:
+    """Write the counts of a process by signature; part of a transaction."""
+    columns = stored(connection, Counts._fields)
+    put = ", ".join(f"{column} = ?" for column in columns)
+    connection.executemany(
+        f"UPDATE counts SET {put} WHERE writer = ? AND signature = ?",  # noqa: S608 - constants
+        [(*values[: len(columns)], writer, signature) for signature, values in counts.items()],
+    )
+
+
+def end_writer(connection: Guarded, writer: int, ended_ns: int) -> None:
+    """Record the end of a process, and drop its requests; part of a transaction."""
+    connection.execute("UPDATE writers SET ended_ns = ? WHERE id = ?", (ended_ns, writer))
+    connection.execute("DELETE FROM requests WHERE writer = ?", (writer,))

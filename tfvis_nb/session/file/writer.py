@@ -18,12 +18,11 @@ from tfvis_nb.session.file.connection import Guarded
 from tfvis_nb.session.file.counters import SLOTS, Counts, Ledger, ledger_path
 from tfvis_nb.session.file.creation import making_files, remove_companions
 from tfvis_nb.session.file.database import PATIENCE_S, Transaction, connect
-from tfvis_nb.session.file.dead_writers import take_in_ended
+from tfvis_nb.session.file.dead_writers import end_writer, save_counts, take_in_ended
 from tfvis_nb.session.file.entries import Orders, Recording, Signature
 from tfvis_nb.session.file.errors import DamagedSessionError, damage_named, deleted
 from tfvis_nb.session.file.kept import forget_traces, keep_trace, kept_traces, prepare_kept
 from tfvis_nb.session.file.rows import count, factor, rule, validate_rows, whole, whole_or_none
-from tfvis_nb.session.file.run_counts import end_writer, save_counts
 from tfvis_nb.session.file.schema import check_schema, has_kept
 from tfvis_nb.session.file.write_ahead_log import HeldError, WriteAheadLog, is_held
 

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { Latest } from "./latest";
+import { Latest } from "./what_if";
 
 /** Questions asked so far, and how to answer them. */
 function asking() {

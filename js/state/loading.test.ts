@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import type { Outline } from "../model/lod/outline";
-import { LargeTrace } from "./large_trace";
+import { LargeTrace } from "./loading";
 import type { Navigation } from "./navigation";
 import type { Store } from "./store";
 

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
-from tfvis_nb.analysis.time_series.buffer_fill import buffer_fill
+from tfvis_nb.analysis.input.stage_calls import stage_calls
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core import counters as counter_table
 from tfvis_nb.core.time_ranges import TimeRange, range_ends
@@ -28,6 +28,7 @@ _SUMMARY = {
     "mean": "float64",
     "most": "float64",
 }
+COUNTER = "tf.data buffer"
 
 
 @validate_input
@@ -125,3 +126,36 @@ def _whole(trace: Trace) -> tuple[int, int]:
     events = trace.events
     end = (events["start_ns"] + events["duration_ns"]).max()
     return (int(events["start_ns"].iloc[0]), int(end)) if len(events) else (0, 0)
+
+
+def buffer_fill(trace: Trace) -> pd.DataFrame:
+    """Return the number of elements in the buffer of each stage at each call, as a table of counters.
+
+    Stages with the same name in several datasets get the dataset appended.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> table = events.build({"start_ns": [0, 9], "duration_ns": [5, 5], "kind": ["host"] * 2,
+    ...                       "name": ["Iterator::Root::Prefetch"] * 2,
+    ...                       "detail": ["buffered_elements=2", "buffered_elements=0"]})
+    >>> buffer_fill(Trace(table))[["series", "time_ns", "value"]].values.tolist()
+    [['Root::Prefetch', 0, 2.0], ['Root::Prefetch', 9, 0.0]]
+    """
+    calls = stage_calls(trace)
+    calls = calls[calls["buffered"].notna()]
+    if calls.empty:
+        return counter_table.EMPTY
+    datasets = calls.groupby(["task", "device", "stage"], dropna=False)["dataset"].transform("nunique")
+    several = calls["stage"] + " " + calls["dataset"]
+    return counter_table.build(
+        {
+            "task": calls["task"],
+            "device": calls["device"],
+            "counter": [COUNTER] * len(calls),
+            "series": calls["stage"].where(datasets <= 1, several),
+            "unit": ["elements"] * len(calls),
+            "time_ns": calls["start_ns"],
+            "value": calls["buffered"],
+        }
+    )

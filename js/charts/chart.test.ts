@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { activityColour } from "../model/paint/palette";
 import type { Tokens } from "../ui/theme";
 import type { BokehModel } from "./bokeh";
-import { colourChart, SeriesColours } from "./theme";
+import { colourChart, SeriesColours } from "./chart";
 
 const tokens = { text: "#eee", muted: "#999", line: "#333", grid: "#222", font: "sans" } as Tokens;
 

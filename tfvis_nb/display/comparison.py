@@ -1,6 +1,7 @@
 """Two traces, or two steps of one, as timelines above each other that move together."""
 
-from collections.abc import Iterable
+import html
+from collections.abc import Iterable, Sequence
 from typing import Any, Unpack
 
 import numpy as np
@@ -12,20 +13,24 @@ from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.anonymizing.anonymized import anonymized
 from tfvis_nb.core.display_options import TimelineOptions
 from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
-from tfvis_nb.core.labels import one_line
+from tfvis_nb.core.labels import one_line, printable
 from tfvis_nb.core.options import check_title, only_known_options
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.composed import ComposedWidget
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
-from tfvis_nb.display.pages.comparison import comparison_page, headline_html
-from tfvis_nb.display.pages.page import anonymized_options
+from tfvis_nb.display.pages.dashboard import PANES
+from tfvis_nb.display.pages.page import anonymized_options, packed_parts, packed_tabs
 from tfvis_nb.display.pages.static_html import QUICK, static_html
+from tfvis_nb.display.pages.template import framed
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.side import Compared, compared, distinct_names, highest_memory
 from tfvis_nb.display.tabs import comparison as comparison_tabs
 from tfvis_nb.display.tabs.blocks import Part
+from tfvis_nb.display.tabs.comparison import PARTS
 from tfvis_nb.display.timeline.linked import LinkedTimeline
 from tfvis_nb.display.timeline.timeline_widget import as_trace
+from tfvis_nb.display.wire.code import without_code
 from tfvis_nb.session.session import SavedSession
 from tfvis_nb.texts import Text
 
@@ -284,3 +289,59 @@ def _named(titles: Any) -> tuple[str, str] | None:
     for title in titles:
         check_title(title)
     return titles[0], titles[1]
+
+
+def comparison_page(
+    traces: Sequence[Trace],
+    sides: Sequence[dict[str, Any]],
+    tabs: Sequence[Part],
+    *,
+    title: str,
+    common: dict[str, Any],
+    max_bytes: int | None = None,
+    source: bool = True,
+) -> str:
+    """Write two timelines and the tabs under them as one HTML text.
+
+    `sides` are the results of `tfvis_nb.display.timeline.linked.LinkedTimeline._as_now`, `tabs` those of
+    `tfvis_nb.display.tabs.comparison.tab`. `common` has data of both: ``extent``, the minimum time that they
+    show, in ns, ``memory``, from `tfvis_nb.display.shaping.side.highest_memory`, and ``headline``, sentences.
+    Without `source` the page has no code.
+    """
+    if not source:
+        traces = [without_code(trace) for trace in traces]
+        sides = [side | {"details": None} for side in sides]
+        tabs = [each for each in tabs if PARTS[each["title"]] != "line"]
+    parts = {"tabs": packed_tabs(tabs)}
+    for number, (trace, side) in enumerate(zip(traces, sides, strict=True)):
+        size = sum(map(len, parts.values())) * 4 // 3
+        made = packed_parts(
+            trace,
+            side["title"],
+            drawn=side.get("drawn"),
+            details=side.get("details"),
+            beside=size,
+            max_bytes=max_bytes,
+        )
+        parts |= {f"{name}-{number}": data for name, data in made.items()}
+    titled = [(trace, side["title"]) for trace, side in zip(traces, sides, strict=True)]
+    return framed(
+        what="comparison",
+        title=printable(title, 200) or "Comparison",
+        summary=" beside ".join(one_line(trace, name) for trace, name in titled),
+        fallback="".join(
+            [
+                headline_html(common["headline"]),
+                *(static_html(trace, title=name, annotated=False) for trace, name in titled),
+            ]
+        ),
+        parts=parts,
+        options={**common, "sides": [side["options"] for side in sides]},
+        code=bundle("comparison.js"),
+        style=PANES,
+    )
+
+
+def headline_html(sentences: Sequence[str]) -> str:
+    """Write the headline of a comparison as plain HTML; empty without sentences."""
+    return f"<p><b>{html.escape(' '.join(sentences))}</b></p>" if sentences else ""

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { SavedView } from "./view";
+import type { SavedView } from "../model/view";
 import { linkTo, viewIn } from "./view_link";
 
 const NEW: SavedView = {

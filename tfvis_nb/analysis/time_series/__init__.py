@@ -1,1 +1,0 @@
-"""Values over time that are not events."""

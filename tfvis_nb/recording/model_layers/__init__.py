@@ -1,1 +1,0 @@
-"""The layers of live models in this process, and their events."""
