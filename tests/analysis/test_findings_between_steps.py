@@ -408,3 +408,72 @@ def test_only_waits_within_pauses_are_part_of_them() -> None:
     found = findings(trace).set_index("id").loc["between_steps"]
     assert found["figures"]["between_ns"] == found["figures"]["input_ns"] == found["lost_ns"] == 200 * MS
     assert found["gain"] == pytest.approx(200 / 290)
+
+
+def _keras(pauses_ms: list[float], kind_of: dict[int, str], function: str = "run") -> Trace:
+    """Return the steps of `loop` as batches of Keras, whose eager op the line ``train.py:7`` calls."""
+    trace = loop(pauses_ms)
+    count = len(pauses_ms) + 1
+    details = pd.Series(["EagerLocalExecute: OptionalHasValue"] * count, dtype=trace.events["detail"].dtype)
+    builder = StackBuilder()
+    stack_of = builder.stack  # not the method of tables
+    stacks = [stack_of([Frame("train.py", 7)])] * count
+    labels = {step: f"{kind_of.get(step, 'train')} {step}" for step in range(count)}
+    labels[0] = f"train_function {labels[0]}" if not kind_of else labels[0]
+    return Trace(
+        trace.events.assign(detail=details),
+        nested=pa.table({"stack": pa.array(stacks, pa.int32())}),
+        stacks=builder.table(),
+        step_labels=labels,
+        metadata={PYTHON_SAMPLES: trace.metadata[PYTHON_SAMPLES].assign(function=function)},
+    )
+
+
+def test_evaluation_between_training_steps_is_named() -> None:
+    # Two training steps, then eight test steps.
+    kinds = {step: "test" for step in range(40) if step % 10 > 1}
+    found = findings(_keras([1] * 39, kinds)).set_index("id").loc["between_steps"]
+    # From the first training step to the last one of ten rounds: three whole evaluations.
+    assert (found["level"], found["figures"]["evaluation"]) == ("problem", {"steps": 24, "ns": 240 * MS})
+    assert found["figures"]["line"] == "train.py:7"
+    assert found["gain"] != found["gain"]
+    few = {step: "test" for step in range(40) if step % 10 > 6}
+    assert "between_steps" not in set(findings(_keras([1] * 39, few))["id"])
+
+
+@pytest.mark.parametrize(("function", "line"), [("run", ""), ("on_train_batch_begin", "train.py:7")])
+def test_line_of_fit_is_not_what_runs_between_steps(function: str, line: str) -> None:
+    first = findings(_keras([30] * 9, {}, function)).set_index("id").loc["between_steps"]
+    assert (first["level"], first["figures"]["line"]) == ("problem", line)
+
+
+@pytest.mark.parametrize(("long_ms", "level"), [(0.9, "observation"), (1.5, "problem")])
+def test_regular_pauses_as_short_as_a_call_are_no_problem(long_ms: float, level: str) -> None:
+    trace = loop([long_ms if number % 4 == 3 else 0.3 for number in range(24)], op_ms=1)
+    first = findings(trace).set_index("id").loc["between_steps"]
+    assert (first["figures"]["period"], first["level"]) == (4, level)
+
+
+@pytest.mark.parametrize(("each_ns", "fewer"), [(500_000, True), (2 * MS, False)])
+def test_eager_ops_between_steps_are_called_together(each_ns: int, *, fewer: bool) -> None:
+    """The line train.py:7 calls 24 ops in each pause."""
+    pause = 24 * each_ns
+    trace = loop([pause / MS] * 9)
+    builder = StackBuilder()
+    stack_of = builder.stack  # not the method of tables
+    in_pause, in_step = (stack_of([Frame("train.py", line)]) for line in (7, 3))
+    rows = [("MatMul", "", step * (pause + 10 * MS), 10 * MS, step, in_step) for step in range(10)]
+    rows += [
+        ("Add", "EagerLocalExecute: Add", start + 10 * MS + op * each_ns, 1000, -1, in_pause)
+        for _, _, start, *_ in rows[:9]
+        for op in range(24)
+    ]
+    rows.sort(key=lambda row: row[2])
+    op, detail, start, took, step, stack = map(list, zip(*rows, strict=True))
+    columns = {"op": op, "name": op, "detail": detail, "start_ns": start, "duration_ns": took, "step": step}
+    columns |= {"kind": ["op"] * len(rows), "lane": ["python"] * len(rows)}
+    columns["device"] = ["/device:CPU:0"] * len(rows)
+    nested = pa.table({"stack": pa.array(stack, pa.int32())})
+    eager = Trace(events.build(columns), nested=nested, stacks=builder.table(), metadata=trace.metadata)
+    first = findings(eager).set_index("id").loc["between_steps"]
+    assert (first["figures"]["eager_ops"] == 9 * 24) == fewer == ("use one op" in first["advice"])

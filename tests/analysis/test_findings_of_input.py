@@ -63,6 +63,7 @@ def test_the_slowest_op_of_the_input_pipeline_is_named() -> None:
     table, _ = events.order(events.build({name: [row[name] for row in rows] for name in waiting}))
     figures = tv.Trace(table).findings["figures"][0]
     stage = {"op": "PyFunc", "count": 2, "self_ns": 10_000_000, "at_once": 1.0, "line": None, "python": None}
+    stage["ops_ns"] = 19_000_000
     assert figures["slowest_stage"] == stage
     builder = StackBuilder()
     for line in (7, 3):
@@ -127,9 +128,9 @@ def test_a_pipeline_stage_without_an_op_is_named_by_its_name() -> None:
 
     # Prefetch waits for its buffer.
     stage = {"count": 1, "self_ns": 5_000_000, "at_once": 1.0, "line": None, "python": None}
-    assert slowest(rows) == {"op": "Iterator::Model::Prefetch::Take", **stage}
+    assert slowest(rows) == {"op": "Iterator::Model::Prefetch::Take", **stage, "ops_ns": 0}
     decoding = {**lane, "name": "decode", "start_ns": 85_000_000, "duration_ns": 1_000_000}
-    assert slowest([*rows, decoding]) == {"op": "decode", **stage, "self_ns": 1_000_000}
+    assert slowest([*rows, decoding]) == {"op": "decode", **stage, "self_ns": 1_000_000, "ops_ns": 1_000_000}
     assert slowest(rows[:2]) is None
 
 
@@ -407,6 +408,85 @@ def test_what_only_the_first_step_waits_for_is_an_observation() -> None:
     columns |= {"kind": ["op"] * 18, "device": ["/device:CPU:0"] * 18, "lane": ["ops"] * 18}
     found = tv.Trace(events.build(columns)).findings.set_index("id").loc["input_bound.first"]
     assert (found["level"], found["share"]) == ("observation", pytest.approx(8 / 98))
+
+
+MAP_SOURCE = """import tensorflow as tf
+data = tf.data.Dataset.range(99)
+data = (
+    data
+    .map(scaled)
+    .batch(8)
+)
+"""
+
+
+def _mapped(stages: list[str], *, source: str = MAP_SOURCE, op_ms: int = 0) -> Any:
+    """Return the figures of 5 steps that wait 9 ms each for stages of a pipeline, and for an op in them."""
+    rows: list[dict[str, Any]] = []
+    for step in range(5):
+        at = step * 10_000_000
+        row = {"start_ns": at, "duration_ns": 9_000_000, "lane": "ops", "kind": "op", "step": step}
+        rows.append({**row, "op": "IteratorGetNext", "name": "get"})
+        for depth, name in enumerate(stages):
+            own = {
+                "kind": "host",
+                "op": f"Iterator::{name}",
+                "name": "::".join(["Iterator", *stages[: depth + 1]]),
+            }
+            rows.append({**row, **own, "duration_ns": 8_900_000 - depth * 1000})
+        if op_ms:
+            rows.append(
+                {**row, "op": "Cast", "name": "Cast", "lane": "other", "duration_ns": op_ms * 1_000_000}
+            )
+            rows[-1]["step"] = -1
+        rows.append(
+            {**row, "op": "MatMul", "name": "MatMul", "start_ns": at + 9_000_000, "duration_ns": 900_000}
+        )
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    table, _ = events.order(events.build(columns | {"device": ["/device:CPU:0"] * len(rows)}))
+    builder = StackBuilder()
+    builder.stack([Frame("train.py", 5)])
+    builder.file("train.py", source)
+    return tv.Trace(table, stacks=builder.table()).findings.iloc[0]
+
+
+@pytest.mark.parametrize(
+    ("source", "line"),
+    [
+        (MAP_SOURCE, "train.py:5"),
+        (MAP_SOURCE.replace("data\n    .map", "tf.data.Dataset.range(3)\n    .map"), "train.py:5"),
+        (MAP_SOURCE + "other = data.map(print)\n", ""),
+        (MAP_SOURCE + "done = pool.map(print, [1])\n", ""),
+        (
+            MAP_SOURCE.replace("data", "frame")
+            .replace("    .batch(8)\n", "")
+            .replace("tf.frame.Dataset", "series"),
+            "",
+        ),
+    ],
+    ids=["variable", "call", "two", "other", "no dataset"],
+)
+def test_only_call_of_map_is_the_line_of_its_stage(source: str, line: str) -> None:
+    found = _mapped(["Root", "MapAndBatch"], source=source)
+    assert found["figures"]["bottleneck"]["line"] == line
+    assert (f"MapAndBatch ({line})" in found["text"]) == bool(line)
+    two = _mapped(["Root", "MapAndBatch", "Map"], source=source)
+    assert two["figures"]["bottleneck"]["line"] == ""
+
+
+@pytest.mark.parametrize(
+    ("stages", "op_ms", "advised"),
+    [
+        (["Root", "MapAndBatch"], 0, True),
+        (["Root", "Batch", "Map"], 0, True),
+        (["Root", "MapAndBatch"], 8, False),
+        (["Root", "Map", "TensorSlice"], 0, False),
+    ],
+)
+def test_batches_first_are_advised_if_a_map_mostly_calls(
+    stages: list[str], op_ms: int, advised: bool
+) -> None:
+    assert ("batch() before map()" in _mapped(stages, op_ms=op_ms)["advice"]) == advised
 
 
 SHUFFLE_SOURCE = """import random

@@ -201,17 +201,21 @@ def test_slow_steps_without_a_period_are_minor() -> None:
     assert (found["level"]["slow_steps.longer"], found["share"]["slow_steps.longer"] > 0.1) == ("minor", True)
 
 
-def test_slow_step_of_one_op_is_a_problem() -> None:
+@pytest.mark.parametrize(
+    ("op", "each_ns", "level"), [("SaveV2", 0, "problem"), ("PyFunc", 10, "problem"), ("MatMul", 10, "minor")]
+)
+def test_slow_step_of_an_op_that_others_do_not_run_is_a_problem(op: str, each_ns: int, level: str) -> None:
     rows = [
-        {"op": op, "start_ns": 1000 * step + start, "duration_ns": 400, "step": step}
+        {"op": name, "start_ns": 1000 * step + start, "duration_ns": took, "step": step}
         for step in range(10)
-        for op, start in (("MatMul", 0), ("Add", 500))
+        for name, start, took in (("Conv2D", 0, 400), ("Add", 500, 300), (op, 900, each_ns))
+        if took and not (name == op and step == 9)
     ]
-    rows.append({"op": "SaveV2", "start_ns": 9900, "duration_ns": 5000, "step": 9})
+    rows.append({"op": op, "start_ns": 9900, "duration_ns": 5000, "step": 9})
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     more = {"kind": ["op"] * len(rows), "device": ["/device:CPU:0"] * len(rows), "lane": ["ops"] * len(rows)}
     found = findings(tv.Trace(events.build(columns | more))).set_index("id").loc["slow_steps.longer"]
-    assert (found["level"], found["figures"]["op"]) == ("problem", "SaveV2")
+    assert (found["level"], found["figures"]["op"]) == (level, op)
 
 
 def test_slow_op_that_all_steps_run_is_minor() -> None:
@@ -328,3 +332,15 @@ def test_step_without_a_recorded_cause_points_to_other_programs(call: str, activ
     assert found["figures"]["activity"] == activity
     # A sentence before it says whether anything is recorded.
     assert found["advice"].startswith("Other programs")
+
+
+def test_rare_call_of_the_runtime_is_named() -> None:
+    trace = _with_python({11: 60})
+    end = int(trace.steps.set_index("step")["end_ns"][11])
+    call = {"op": "TFE_DeleteTensorHandle", "name": "delete", "kind": "host", "lane": "python", "step": 11}
+    call |= {"device": "/device:CPU:0", "start_ns": end - 60 * MS, "duration_ns": 60 * MS}
+    columns = {name: [*trace.events[name].tolist(), value] for name, value in call.items()}
+    table, _ = events.order(events.build(columns))
+    found = findings(tv.Trace(table, step_labels=trace.step_labels)).set_index("id").loc["slow_steps.longer"]
+    assert (found["level"], found["figures"]["op"]) == ("minor", "TFE_DeleteTensorHandle")
+    assert "Check whether TFE_DeleteTensorHandle" in found["advice"]

@@ -123,6 +123,10 @@ def test_later_compiling_calls_of_jax_are_retracings() -> None:
     sampled.metadata[PYTHON_SAMPLES] = table_of(PYTHON_SAMPLES, samples)
     how = sampled.findings.set_index("kind")["how"]["retracing"]
     assert "a.py:4 runs in the only sample" in how
+    samples = [{"time_ns": at, "file": "a.py", "line": 4} for at in range(300, 350)]
+    sampled.metadata[PYTHON_SAMPLES] = table_of(PYTHON_SAMPLES, samples)
+    sure = tv.Trace(sampled.events, step_labels=sampled.step_labels, metadata=dict(sampled.metadata))
+    assert "a.py:4 runs in 100 % of the samples" in sure.findings.set_index("kind")["text"]["retracing"]
 
 
 def test_a_first_call_with_variables_traces_only_twice() -> None:

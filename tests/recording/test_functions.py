@@ -1,5 +1,6 @@
 """Why functions of a running program were traced again."""
 
+import gc
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -88,13 +89,19 @@ def test_other_objects_and_other_devices() -> None:
         number = 1
 
     traced = function(lambda thing, x: x + thing.number)
-    first, second = Thing(), Thing()
+    second = Thing()
     with tv.trace() as t:
-        traced(first, tf.ones([]))
+        traced(Thing(), tf.ones([]))
+        gc.collect()
+        traced(first := Thing(), tf.ones([]))
         traced(second, tf.ones([]))
         with tf.device("CPU:0"):
             traced(second, tf.ones([]))
-    assert changes(t, "<lambda>")[0] == ("thing", "value", "Thing object", "Thing object")
+    assert first is not second
+    assert changes(t, "<lambda>")[:2] == [
+        ("thing", "value", "a deleted object", "Thing object"),
+        ("thing", "value", "Thing object", "Thing object"),
+    ]
 
 
 def test_methods_with_variables_and_functions_from_loops() -> None:

@@ -1,6 +1,5 @@
 """Much of the loop lies between the steps, or of the run outside of them."""
 
-import re
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from tfvis_nb.analysis.findings.input_bound import (
     stage_clause,
     stage_sentence,
 )
+from tfvis_nb.analysis.findings.pause_work import HOOK, eager_ops, evaluation_of, is_of_call, within
 from tfvis_nb.analysis.findings.program import faster_input, recorded
 from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
@@ -76,9 +76,9 @@ PAUSE_NS = Threshold(
 )
 CALL_NS = Threshold(
     1_000_000,
-    "median pause from which a loop has a problem, unless longer ones have a period, or Keras can run several"
-    " steps in one call: calling a step from Python takes up to as long. If the recording has samples, a"
-    " problem also names a line, an op or the garbage collector",
+    "median pause, or mean of longer ones that have a period, from which a loop has a problem, unless Keras"
+    " can run several steps in one call: calling a step from Python takes up to as long. If the recording has"
+    " samples, a problem also names a line, an op or the garbage collector",
 )
 MOST_OF_LOOP = Threshold(
     0.5, "share of the loop that lies between steps, if few pauses without a period are a problem"
@@ -103,8 +103,6 @@ MOST = Threshold(
     " the finding is about them",
 )
 
-_HOOK = re.compile(r"on_(?:(?P<kind>train|test|predict)_)?batch_(?:begin|end)")
-"""Methods of a Keras callback that run in each batch."""
 _PYTHON = "Look for Python code between the steps, such as logging, saving or preparing data."
 _KERAS_LOOP = (
     "Between steps, Keras runs callbacks, metrics and Python of its own: run several steps in one call"
@@ -157,6 +155,9 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     start, end = pauses_of(loop)
     sampled, between_ns, loop_ns = _sampled(trace, start, end), outside.pauses_ns, outside.loop_ns
     calling = _calling_steps(trace, sampled.function if sampled else "")
+    evaluation = evaluation_of(trace) if calling.empty else None
+    if evaluation is not None:
+        calling = evaluation.after
     if len(calling):
         start, end = pauses_of(calling)
         between_ns = int((end - start).sum())
@@ -165,7 +166,8 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     length, loop_share = end - start, between_ns / max(loop_ns, 1)
     if loop_share < LOOP_SHARE.value or len(start) < MIN_PAUSES.value or not is_one_recording(trace):
         return None
-    period, _ = period_of(length, length > 2 * int(np.median(length)))
+    period, regular = period_of(length, length > 2 * int(np.median(length)))
+    typical = length[regular].mean() if period else np.median(length)
     input_ns, longest = min(_input_ns(trace), _input_in_pauses(trace, start, end)), int(length.argmax())
     lock = _lock(trace, start, end)
     if lock is not None and lock["of_input"]:
@@ -176,7 +178,7 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     if is_short and not is_rare and input_ns < LOOP_SHARE.value * loop_ns:
         return None
     # Threads of the input pipeline work ahead, also while the loop pauses.
-    loose = _within(trace, start, end) & (activity(trace) != NUMBER["preprocessing"])
+    loose = within(trace, start, end) & (activity(trace) != NUMBER["preprocessing"])
     program = recorded(trace)
     if program["program"] == "session" and sampled is None and not period:
         return None  # each run is traced by itself, which takes part of its pause
@@ -184,6 +186,8 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     figures: dict[str, Any] = {
         "loop_share": loop_share,
         "kind": named_kinds(trace)[calling["step"].iloc[0]] if len(calling) else "",
+        "evaluation": None if evaluation is None else {"steps": evaluation.steps, "ns": evaluation.ns},
+        "eager_ops": eager_ops(trace, start, end, sampled),
         "run_ns": outside.run_ns,
         "loop_ns": loop_ns,
         "without_first": is_set_apart,
@@ -194,6 +198,7 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
         "period": period,
         "op": op,
         **_line_figures(sampled),
+        **({"line": ""} if not evaluation and is_of_call(trace, sampled, program["program"]) else {}),
         "lock": lock,
         "gc_share": collected_share(trace, start, end),
         "op_line": _line(trace, loose, op),
@@ -205,7 +210,8 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     lost = input_ns if waits else between_ns
     events = longest_events(trace, loose) if _is_long(figures) else []
     first, last = int(start[longest]), int(end[longest])
-    is_long = is_rare or period or np.median(length) >= CALL_NS.value or figures["program"] == "keras"
+    is_keras = not period and figures["program"] == "keras"
+    is_long = is_rare or typical >= CALL_NS.value or is_keras
     is_problem = is_long and _has_reason(trace, figures)
     if waits or _waits_for_thread(figures):
         is_problem = lost >= INPUT_SHARE.value * loop_ns
@@ -258,7 +264,7 @@ def _slow_input(trace: Trace) -> dict[str, Any]:
 
 def _calling_steps(trace: Trace, function: str) -> pd.DataFrame:
     """Return the steps after which a callback of Keras runs others, which are part of its time."""
-    hook, kinds, steps = _HOOK.fullmatch(function), named_kinds(trace), step_times(trace).reset_index()
+    hook, kinds, steps = HOOK.fullmatch(function), named_kinds(trace), step_times(trace).reset_index()
     if hook is None or kinds.nunique() < 2:
         return steps[:0]
     repeats = steps["step"].isin(loop_of(trace)["step"])
@@ -268,7 +274,7 @@ def _calling_steps(trace: Trace, function: str) -> pd.DataFrame:
 def _has_reason(trace: Trace, figures: Figures) -> bool:
     """Return whether the finding names what a program can change, or could not know it."""
     is_sampled = len(trace.metadata.get(PYTHON_SAMPLES, ())) > 0
-    return not is_sampled or bool(figures["line"]) or _collects(figures) or _is_long(figures)
+    return not is_sampled or figures["samples"] > 0 or _collects(figures) or _is_long(figures)
 
 
 def _collects(figures: Figures) -> bool:
@@ -287,14 +293,6 @@ def _is_overhead(trace: Trace, outside: OutsideSteps) -> bool:
         return False
     length = end - start
     return len(length) >= MIN_PAUSES.value and int(length.max()) < PAUSE_NS.value
-
-
-def _within(trace: Trace, start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Return a mask of the events outside steps that start within one of some stretches."""
-    began = trace.events["start_ns"].to_numpy(np.int64)
-    at = np.searchsorted(start, began, "right") - 1
-    mask: np.ndarray = (at >= 0) & (began < end[at]) & (trace.events["step"] == NO_STEP).to_numpy()
-    return mask
 
 
 def _line(trace: Trace, chosen: np.ndarray, op: dict[str, Any] | None) -> str:
@@ -380,7 +378,11 @@ def _word_loop(figures: Figures) -> Texts:
         advice = "Move this work out of the loop, or do it on a thread of its own."
         longest = format_duration(figures["longest_ns"])
         text = f"Of the loop's {loop}, {between} are between {_steps(figures)}, {longest} in one pause."
-    if figures.get("kind"):
+    evaluation = figures.get("evaluation")
+    if evaluation:
+        much = format_duration(evaluation["ns"])
+        text = f"{text[:-1]}: {evaluation['steps']:,} test steps take {much} of it."
+    elif figures.get("kind"):
         how += " The time between steps includes steps that the callback runs."
     if _waits_for_input(figures):
         return _word_input(text, figures, how)
@@ -390,22 +392,31 @@ def _word_loop(figures: Figures) -> Texts:
         text += f", which {other_thread(lock['python'])} holds."
     elif figures["line"]:
         text = f"{text[:-1]}; {sampled_clause(figures)}."
-    elif _is_long(figures):
+    elif _is_long(figures) and not evaluation:
         op = figures["op"]
         where = f" ({figures['op_line']})" if figures["op_line"] else ""
         took = format_duration(op["self_ns"])
         text = f"{text[:-1]}; {op['name']}{where} takes the most time, {took}."
-    else:
+    elif not evaluation:
         how += " Little is recorded in that time."
     if _collects(figures):
         how += f" Python's garbage collector runs in {format_percent(figures['gc_share'])} of that time."
     if figures["period"]:
         how += f" One in {figures['period']} pauses is long, up to {format_duration(figures['longest_ns'])}."
-    if figures["program"] == "keras" and not figures["line"]:
+    if figures["program"] == "keras" and not figures["line"] and not evaluation:
         return Texts(_loop_title(figures), text, _KERAS_LOOP, how.strip())
-    if figures["program"] == "keras" and _HOOK.fullmatch(figures["function"]):
+    if figures["program"] == "keras" and HOOK.fullmatch(figures["function"]):
         advice = "This is a callback of Keras: do it in fewer batches, or at the end of an epoch."
-    if _waits_for_thread(figures):
+    if evaluation:
+        often, much = (
+            (" (validation_freq)", " (validation_steps)") if figures["program"] == "keras" else ("", "")
+        )
+        advice = f"Evaluate less often{often}, or on less data{much}."
+    elif figures.get("eager_ops"):
+        ops = figures["eager_ops"] / figures["pauses"]
+        how += f" That line calls {ops:,.0f} ops one by one in each pause."
+        advice = "Call these ops in a tf.function, or use one op for all of them."
+    elif _waits_for_thread(figures):
         advice = LOCK_ADVICE
     elif (figures["gc_share"] or 0) >= GC_MOST.value:
         advice = (
@@ -422,7 +433,7 @@ def _word_input(text: str, figures: Figures, how: str = "") -> Texts:
         text += f", {format_duration(lock['ns'])} of that for {held_lock(lock['python']).rstrip(',')}."
         stage = stage and stage | {"python": lock["python"] or stage["python"]}
     else:
-        text += f"{stage_clause(stage, waits)}."
+        text += f"{stage_clause(stage, waits, figures.get('bottleneck'))}."
     how = f"{how}{stage_sentence(stage, waits)}".strip()
     subject, place = ("loop", "between") if "loop_ns" in figures else ("run", "outside")
     return Texts(f"The {subject} waits for input {place} the steps", text, faster_input(figures), how)
@@ -490,11 +501,17 @@ def _without(figures: Figures) -> dict[str, Any]:
         return {}
     if _waits_for_input(figures):
         return {"activities": {"input": 0}}
+    if figures.get("evaluation"):
+        return {}
     # A callback runs steps of its own.
     return {"lines": {figures["line"]: 0}} if figures.get("kind") else {"between_steps": 0}
 
 
 def _headline(figures: Figures) -> str:
+    if figures.get("evaluation"):
+        return (
+            f"Evaluation takes {format_percent(figures['evaluation']['ns'] / figures['loop_ns'])} of the loop"
+        )
     if not _waits_for_input(figures):
         share = f"{format_percent(figures['loop_share'])} of the loop{mostly_at(figures)}"
         return f"Time between {_steps(figures)} takes {share}"

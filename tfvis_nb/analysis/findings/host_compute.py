@@ -200,7 +200,7 @@ def _causes(trace: Trace) -> Iterator[_Cause]:
         least = CHANGEABLE if python.sampled else SHARE
         yield _Cause(python.spent, "python", {"python": sampled_figures(python.sampled)}, [], least.value)
     lock = lock_of_thread(trace)
-    if lock is not None and lock.spent.mean_ns >= MEAN_NS.value:
+    if lock is not None:
         yield _Cause(lock.spent, "lock", {"python": sampled_figures(lock.sampled)}, [], CHANGEABLE.value)
     around = overhead(trace)
     if around is not None and _is_overhead(around):

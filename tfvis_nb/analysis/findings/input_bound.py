@@ -29,6 +29,7 @@ from tfvis_nb.analysis.input.input_pipeline import input_pipeline
 from tfvis_nb.analysis.input.shuffle_fills import shuffle_fills
 from tfvis_nb.analysis.input.stage_names import stage_label
 from tfvis_nb.analysis.source.calling_thread import PYTHON_CALL
+from tfvis_nb.analysis.source.dataset_calls import only_call
 from tfvis_nb.analysis.source.lock_waits import lock_times, lock_waits
 from tfvis_nb.analysis.source.python_samples import called_line, sampled_clause, sampled_figures
 from tfvis_nb.core.categories import is_kind
@@ -58,6 +59,14 @@ PART = Threshold(
     0.1, "time of the slowest part of the pipeline as a fraction of the wait, if the text names it as such"
 )
 
+MOST = Threshold(
+    0.5,
+    "time of the ops in the functions of the pipeline as a fraction of the slowest stage before a batch: with"
+    " less, it mostly calls its function for one element at a time",
+)
+
+_METHODS = {"Map": "map", "ParallelMap": "map", "MapAndBatch": "map", "Filter": "filter"}
+"""Stages that call functions, and the methods of a dataset that make them."""
 _PLUMBING = re.compile(r"(?!Make)Iterator::|InstantiatedCapturedFunction|Executor|\w+(?:Produce|Consume)$")
 """Events that run other stages of an input pipeline, or wait for them."""
 _AWAITING = re.compile(
@@ -169,6 +178,7 @@ def slowest_stage(trace: Trace, task: str | None, *, outside: bool = False) -> d
                 "op": str(slowest.name),
                 "count": int(slowest["size"]),
                 "self_ns": int(slowest["sum"]),
+                "ops_ns": int(works["sum"].sum()) if pattern is _PLUMBING else 0,
                 "at_once": int(duration.sum()) / max(int(busy), 1),
                 "line": _line(trace, chosen[here], own[chosen][here]),
                 "python": sampled_figures(sampled),
@@ -207,14 +217,31 @@ def limiting_stage(trace: Trace, task: str | None) -> dict[str, Any] | None:
         return None
     most = stages[here].sort_values("wait_ns", kind="stable").iloc[-1]
     parallelism = most["parallelism"]
+    method = _method(str(most["stage"]))
+    is_only = sum(_method(stage) == method for stage in stages["stage"].astype(str)) == 1
     return {
         "stage": stage_label(str(most["stage"]), str(most["dataset"])),
+        "line": only_call(trace, method) if method and is_only else "",
+        "one_by_one": method == "map" and _calls_one_by_one(trace, task, most),
         "awaits": bool(most["awaits"]),
         "calls": int(most["calls"]),
         "mean_ns": float(most["mean_ns"]),
         "at_once": int(most["total_ns"]) / max(int(most["busy_ns"]), 1),
         "parallelism": None if pd.isna(parallelism) else int(parallelism),
     }
+
+
+def _method(stage: str) -> str:
+    """Return the method of a dataset that made a stage and calls a function; empty if others can have."""
+    return _METHODS.get(stage_label(stage, ""), "")
+
+
+def _calls_one_by_one(trace: Trace, task: str | None, stage: pd.Series) -> bool:
+    """Return whether a stage before a batch mostly calls its function: the ops in it take less time."""
+    *outer, kind = str(stage["stage"]).split("::")
+    slowest = slowest_stage(trace, task, outside=True)
+    ops_ns = slowest["ops_ns"] if slowest else 0
+    return any("Batch" in name for name in (*outer, kind)) and ops_ns < MOST.value * int(stage["busy_ns"])
 
 
 def _buffer(trace: Trace, task: str) -> dict[str, Any] | None:
@@ -254,7 +281,8 @@ def _word(key: str, figures: Figures) -> Texts:
     subject = capital(task_label(figures["task"]) or "the task")
     waits = figures["mean_ns"] * figures["steps"]
     named = stage_clause(figures["slowest_stage"], waits)
-    text = f"{subject} waits for the next batch for {step_time(figures)}{named}."
+    clause = stage_clause(figures["slowest_stage"], waits, figures["bottleneck"])
+    text = f"{subject} waits for the next batch for {step_time(figures)}{clause}."
     alone = "In all" if figures["lock"] else "No device computes while it waits"
     how = f"{alone}: {example(figures)}."
     stage, needed, buffer, lock = (figures[name] for name in ("slowest_stage", "needed", "buffer", "lock"))
@@ -300,13 +328,19 @@ def _bottleneck_sentence(bottleneck: Figures | None) -> str:
     return f" The bottleneck is the stage {bottleneck['stage']}, which {takes}."
 
 
-def stage_clause(stage: Figures | None, wait_ns: float) -> str:
-    """Name the slowest op or stage of the input pipeline, if it takes part of the wait."""
-    if stage is None or stage["self_ns"] < PART.value * wait_ns:
+def stage_clause(stage: Figures | None, wait_ns: float, bottleneck: Figures | None = None) -> str:
+    """Name the slowest op of the input pipeline, if it takes part of the wait, or else the limiting stage."""
+    if stage is not None and stage["self_ns"] >= PART.value * wait_ns:
+        line = (stage.get("python") or stage)["line"]
+        return f"; {stage['op']}{f' ({line})' if line else ''} is the slowest part of the input pipeline"
+    if bottleneck is None or not _METHODS.get(bottleneck["stage"].partition("(")[0]):
         return ""
-    line = (stage.get("python") or stage)["line"]
+    longest = f", and {stage['op']} ({stage['line']}) its longest op" if stage and stage["line"] else ""
+    line = bottleneck.get("line")
+    if not longest and not line:
+        return ""
     where = f" ({line})" if line else ""
-    return f"; {stage['op']}{where} is the slowest part of the input pipeline"
+    return f"; {bottleneck['stage']}{where} is the slowest part of the input pipeline{longest}"
 
 
 def stage_sentence(stage: Figures | None, wait_ns: float) -> str:
@@ -339,7 +373,7 @@ def _headline(figures: Figures) -> str:
 
 RULE = Rule(
     "input",
-    {"SHARE": SHARE, "HIGH": HIGH, "MEAN_NS": MEAN_NS, "PART": PART},
+    {"SHARE": SHARE, "HIGH": HIGH, "MEAN_NS": MEAN_NS, "PART": PART, "MOST": MOST},
     _find,
     _word,
     _measure,

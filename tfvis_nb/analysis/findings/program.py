@@ -195,6 +195,8 @@ def faster_input(figures: Mapping[str, Any]) -> str:
     elif method:
         calls = figures.get("needed") or 0
         ways.insert(0, f"use {method}(..., num_parallel_calls={calls if calls > 1 else 'tf.data.AUTOTUNE'})")
+    if (figures.get("bottleneck") or {}).get("one_by_one"):
+        ways.insert(0, "put batch() before map(), so that one call handles a whole batch")
     return f"{prefetch}{', '.join(ways[:-1])}{', or ' if len(ways) > 1 else ''}{ways[-1]}."
 
 

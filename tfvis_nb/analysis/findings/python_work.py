@@ -56,10 +56,7 @@ def eager_ops(trace: Trace) -> EagerOps | None:
     """Return the ops of steps that Python runs one by one; None if an accelerator or no such op is there."""
     if accelerators(trace.events).any():
         return None
-    is_eager = is_kind(trace.events, "op") & trace.events["detail"].str.startswith(
-        "EagerLocalExecute: "
-    ).fillna(value=False).to_numpy(bool)
-    rows = np.flatnonzero(is_eager & (trace.events["step"] != NO_STEP).to_numpy())
+    rows = np.flatnonzero(is_eager_op(trace) & (trace.events["step"] != NO_STEP).to_numpy())
     table = whole_tasks(trace)
     if not len(rows) or table.empty:
         return None
@@ -79,6 +76,13 @@ def eager_ops(trace: Trace) -> EagerOps | None:
     if spent is None:
         return None
     return EagerOps(spent, len(rows), *_caller(trace, rows), calls_compiled_model(trace), rows)
+
+
+def is_eager_op(trace: Trace) -> np.ndarray:
+    """Return a mask of the ops that Python runs one by one."""
+    called = trace.events["detail"].str.startswith("EagerLocalExecute: ").fillna(value=False)
+    mask: np.ndarray = is_kind(trace.events, "op") & called.to_numpy(bool)
+    return mask
 
 
 def _caller(trace: Trace, rows: np.ndarray) -> tuple[str, bool]:

@@ -21,7 +21,7 @@ from tfvis_nb.analysis.findings.rule import (
 from tfvis_nb.analysis.functions.functions import functions
 from tfvis_nb.analysis.functions.retraced import retraced, retraced_in_steps, retraced_times
 from tfvis_nb.analysis.functions.retraces import retraces
-from tfvis_nb.analysis.source.python_samples import sampled_clause, sampled_figures, sampled_line
+from tfvis_nb.analysis.source.python_samples import mostly_at, sampled_clause, sampled_figures, sampled_line
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.intervals import union
@@ -129,13 +129,16 @@ def _word(_key: str, figures: Figures) -> Texts:
     if figures["line"]:
         place, defined = f", called at {figures['line']},", place
     text = f"{name}{place} is retraced {_times(times)}{_reason(figures)}."
+    python = figures.get("python")
+    if python and mostly_at(python):
+        text = f"{text[:-1]}; {sampled_clause(python)}."
     how = f"Retracing takes {step_time(figures)}, with compiling: {example(figures)}."
     if others:
         how += f" {'One other function is' if others == 1 else f'{others:,} other functions are'} retraced."
     if figures["tracing_ns"] is not None:
         how += f" All tracings of {name}{defined} take {format_duration(figures['tracing_ns'])}."
-    if figures.get("python"):
-        how += f" {sampled_clause(figures['python'])}."
+    if python and not mostly_at(python):
+        how += f" {sampled_clause(python)}."
     if figures["change"] not in _CHANGES:
         how += f" {_JITTED if figures['jitted'] else _UNKNOWN}"
     return Texts("Functions are retraced", text, _advice(figures), how)
@@ -225,7 +228,7 @@ def _summarise(figures: Figures) -> str:
 
 def _headline(figures: Figures) -> str:
     of = f" of {figures['name']}" if figures["functions"] == 1 else ""
-    return f"Retracing{of} takes {step_time(figures)}"
+    return f"Retracing{of} takes {step_time(figures)}{mostly_at(figures.get('python'))}"
 
 
 RULE = Rule(

@@ -1,8 +1,6 @@
 """Steps wait until a shuffle buffer is full."""
 
 import ast
-import re
-from collections.abc import Iterator
 from typing import Any
 
 from tfvis_nb.analysis.findings.finding import OBSERVATION, PROBLEM, PROBLEM_SHARE, Finding, step_range
@@ -19,6 +17,7 @@ from tfvis_nb.analysis.findings.rule import (
 )
 from tfvis_nb.analysis.input.input_pipeline import input_pipeline
 from tfvis_nb.analysis.input.shuffle_fills import LEAST_NS, LEAST_SHARE, MANY_BATCHES, shuffle_fills
+from tfvis_nb.analysis.source.dataset_calls import method_calls
 from tfvis_nb.analysis.steps.breakdown import breakdown
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.core.format import format_duration, format_percent
@@ -33,8 +32,6 @@ BATCHES = Threshold(
     MANY_BATCHES,
     "batches read by a fill: with two prefetched batches three are read before the second step anyway",
 )
-_MAGIC = re.compile(r"(?m)^([ \t]*)[%!].*")
-"""Lines of cells that are no Python."""
 _FIRST = "shuffle file names or indices before the data is read and decoded"
 
 
@@ -71,52 +68,16 @@ def _find(trace: Trace) -> list[Finding]:
 
 
 def _line(trace: Trace, buffer_size: int | None) -> str:
-    """Return the line of the only call of shuffle() that can have this buffer; "" if unknown.
-
-    tf.data records no stack of a dataset, but the trace has the sources of the files that ran.
-    """
-    if trace.stacks is None:
-        return ""
-    lines = [
-        f"{file['name']}:{line}"
-        for file in trace.stacks.files.to_pylist()
-        if file["own"] and file["text"] and not file["edited"]
-        for line in _shuffles(file["text"], buffer_size)
-    ]
+    """Return the line of the only call of shuffle() that can have this buffer; "" if unknown."""
+    lines = [call.line for call in method_calls(trace, "shuffle") if _can_have(call.node, buffer_size)]
     return lines[0] if len(lines) == 1 else ""
 
 
-def _shuffles(source: str, buffer_size: int | None) -> Iterator[int]:
-    """Yield the lines that call a method named shuffle and use its value, unless with another constant.
-
-    Shuffling in place, as random.shuffle(x) does, returns nothing; functions of modules are no methods.
-    """
-    try:
-        tree = ast.parse(_MAGIC.sub(r"\1pass", source))
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return
-    in_place, modules = set(), set()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Expr):
-            in_place.add(node.value)
-        elif isinstance(node, ast.Import | ast.ImportFrom):
-            modules |= {(name.asname or name.name).partition(".")[0] for name in node.names}
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or node in in_place:
-            continue
-        if node.func.attr != "shuffle" or _root(node.func.value) in modules:
-            continue
-        sizes = [*node.args[:1], *(one.value for one in node.keywords if one.arg == "buffer_size")]
-        constants = [one.value for one in sizes if isinstance(one, ast.Constant)]
-        if buffer_size is None or all(one == buffer_size for one in constants):
-            yield node.func.end_lineno or node.lineno
-
-
-def _root(node: ast.expr) -> str:
-    """Return the first name of a dotted one; "" for other expressions."""
-    while isinstance(node, ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
+def _can_have(call: ast.Call, buffer_size: int | None) -> bool:
+    """Return whether a call of shuffle() has no other constant as its buffer_size."""
+    sizes = [*call.args[:1], *(one.value for one in call.keywords if one.arg == "buffer_size")]
+    constants = [one.value for one in sizes if isinstance(one, ast.Constant)]
+    return buffer_size is None or all(one == buffer_size for one in constants)
 
 
 def _word(_key: str, figures: Figures) -> Texts:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.activity import NUMBER, activity
+from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.findings.finding import MINOR, Finding, step_range
 from tfvis_nb.analysis.findings.idle_python import idle_python
 from tfvis_nb.analysis.findings.rule import (
@@ -25,6 +26,7 @@ from tfvis_nb.analysis.findings.rule import (
 )
 from tfvis_nb.analysis.findings.uneven_steps import ID as UNEVEN
 from tfvis_nb.analysis.findings.uneven_steps import explained_ns, uneven_steps, word_uneven
+from tfvis_nb.analysis.source.calling_thread import PYTHON_CALL
 from tfvis_nb.analysis.source.lock_waits import LOCK_ADVICE, other_thread, running_thread
 from tfvis_nb.analysis.source.python_samples import SampledLine, mostly_at, sampled_clause, sampled_figures
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
@@ -199,6 +201,9 @@ def _longer(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | 
     if slowest is None:
         return None
     slow, longest, figures = slowest
+    if call := _rare_call(trace, longest):
+        longest = pd.Series({**longest, **call})
+        figures |= {name: call[name] for name in ("op", "op_kind", "op_ns")}
     python = _python(trace, slow, longest)
     rare_op = _is_of_op(trace, slow, longest)
     thread = sampled_figures(running_thread(trace, str(longest.activity_task)))
@@ -215,14 +220,44 @@ def _longer(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | 
 
 
 def _is_of_op(trace: Trace, slow: pd.DataFrame, longest: pd.Series) -> bool:
-    """Return whether an op that takes hardly any time in the median step is most of the steps' extra time."""
+    """Return whether most of the steps' extra time is an op that takes hardly any time in the median step.
+
+    An op that the median step runs as often takes longer by chance, unless it calls Python.
+    """
     if pd.isna(longest.op_ns) or not longest.op:
         return False
     of_op = slow[(slow["op"] == longest.op) & (slow["op_kind"] == longest.op_kind)]
-    ops = op_statistics(trace, steps=[int(longest.median_step)])
-    usual = ops.loc[(ops["op"] == longest.op) & (ops["kind"] == longest.op_kind), "self_ns"].sum()
     is_most = int(of_op["op_ns"].sum()) >= _MOST * int(slow["excess_ns"].sum())
-    return is_most and int(usual) <= _RARE * int(longest.op_ns)
+    usual, here = (
+        ops.loc[(ops["op"] == longest.op) & (ops["kind"] == longest.op_kind), ["self_ns", "count"]].sum()
+        for ops in (op_statistics(trace, steps=[int(step)]) for step in (longest.median_step, longest.step))
+    )
+    is_more = here["count"] > usual["count"] or PYTHON_CALL.match(str(longest.op)) is not None
+    return bool(is_most and is_more and int(usual["self_ns"]) <= _RARE * int(longest.op_ns))
+
+
+def _rare_call(trace: Trace, longest: pd.Series) -> dict[str, Any] | None:
+    """Return the call of the runtime that is most of a step's extra time; None if it calls something."""
+    if longest.activity != "runtime":
+        return None
+    own, known = self_times_of(trace)
+    runs = known & (activity(trace) == NUMBER["runtime"])
+    step, op = trace.events["step"].to_numpy(), trace.events["op"]
+    here = np.flatnonzero(runs & (step == longest.step))
+    if not len(here):
+        return None
+    event = int(here[own[here].argmax()])
+    took = int(own[event])
+    usual = own[runs & (step == longest.median_step) & (op == op.iloc[event]).to_numpy(bool)].sum()
+    is_leaf = took == int(trace.events["duration_ns"].iloc[event])
+    if not is_leaf or not op.iloc[event] or took < _MOST * longest.excess_ns or usual > _RARE * took:
+        return None
+    return {
+        "op": str(op.iloc[event]),
+        "op_kind": str(trace.events["kind"].iloc[event]),
+        "op_ns": took - int(usual),
+        "op_event": event,
+    }
 
 
 def _periodic(trace: Trace, table: pd.DataFrame, longer: np.ndarray) -> Finding | None:

@@ -240,7 +240,8 @@ def _text(kind: Any) -> str:
         value = kind.value
         return repr(value[:LONGEST_TEXT] if isinstance(value, str | bytes) else value)
     if isinstance(kind, default_types.Weakref):
-        return f"{type(kind._ref()).__name__} object"  # noqa: SLF001
+        thing = kind._ref()  # noqa: SLF001
+        return "a deleted object" if thing is None else f"{type(thing).__name__} object"
     shape, dtype = _part(kind, "shape"), _part(kind, "dtype")
     return f"{dtype}{shape}" if shape is not None and dtype is not None else str(kind)
 
