@@ -465,6 +465,16 @@ def test_a_timeline_opens_after_steps_that_compile(lengths: list[int], opens: li
     assert read_container(outline)[0]["opens"] == opens
 
 
+def test_a_mostly_empty_timeline_opens_at_whole_steps() -> None:
+    columns = {
+        "start_ns": [0, 700, 755, 999],
+        "duration_ns": [1, 5, 6, 1],
+        "step": [-1, 0, 0, -1],
+        "kind": ["op"] * 4,
+    }
+    assert read_drawn(drawn(Trace(events.build(columns))))[0]["opens"] == [700, 761]
+
+
 def test_a_timeline_opens_after_a_long_start() -> None:
     columns = {
         "start_ns": [0, 700, 800],

@@ -104,7 +104,7 @@ def timeline_header(
         "clocks": [],
         "categories": CATEGORIES,
         "ops": ops,
-        "opens": busiest or _typical_steps(steps, span),
+        "opens": _with_whole_steps(busiest, steps, span) if busiest else _typical_steps(steps, span),
     }
 
 
@@ -147,6 +147,23 @@ def _busiest(start: np.ndarray, duration: np.ndarray) -> tuple[int, int] | None:
             break
         busiest = int(start[0]), last
     return busiest
+
+
+def _with_whole_steps(part: tuple[int, int], steps: Sequence[Step], span: int) -> tuple[int, int]:
+    """Return a part extended by the rest of its steps, because figures of a step are about all of it.
+
+    A step that takes most of the recording is left out: all of it would be as empty as the recording.
+    """
+    first, last = part
+    cut = [
+        (each["start"], each["end"])
+        for each in steps
+        if each["step"] != NO_STEP
+        and each["start"] < last
+        and each["end"] > first
+        and each["end"] - each["start"] <= _MOST_SHOWN * span
+    ]
+    return min([first, *(start for start, _ in cut)]), max([last, *(end for _, end in cut)])
 
 
 def _typical_steps(steps: Sequence[Step], span: int) -> tuple[int, int] | None:
