@@ -45,6 +45,21 @@ def test_the_rank_that_came_last_is_named(timeline: Timeline, trace: tv.Trace) -
     assert "worker 1" in timeline.facts()["Location"]
 
 
+def test_readiness_in_a_horovod_timeline_names_the_last_rank(exported: OpenExported, tmp_path: Path) -> None:
+    trace = real_trace(FILES[-1])
+    timeline = exported(Path(trace.to_html(tmp_path / "page.html", height=900))).wait()
+    waits = trace.collective_waits
+    for _, row in waits[waits["spread_ns"] == waits["spread_ns"].max()].iterrows():
+        timeline.host.evaluate("(host, id) => host.tfvis.store.select({ events: [id] })", int(row["event"]))
+        expect(timeline.details.locator("pre")).to_have_text(row["task"])
+        if row["task"] == row["last"]:
+            assert timeline.expect_fact("Last rank").startswith("this one")
+            assert "Waited for" not in timeline.facts()
+        else:
+            assert timeline.expect_fact("Waited for").startswith(row["last"])
+            assert "Last rank" not in timeline.facts()
+
+
 def test_an_op_leads_to_what_horovod_did(timeline: Timeline, trace: tv.Trace) -> None:
     timeline.click(event_of(trace, 0))
     listed = timeline.details.locator("section", has_text="Launched (5)")

@@ -177,6 +177,38 @@ def test_heights_of_long_steps_are_logarithmic(exported: OpenExported, tmp_path:
     assert marked(timeline, "data-slow") == [1, 3]
 
 
+def test_an_event_of_no_step_names_the_steps_around_it(exported: OpenExported, tmp_path: Path) -> None:
+    times = {
+        "step 0": (0, 100),
+        "step 1": (100, 200),
+        "during": (20, 40),
+        "both": (50, 150),
+        "after": (250, 260),
+    }
+    columns = {
+        "name": list(times),
+        "step": [0, 1, -1, -1, -1],
+        "start_ns": [start for start, _ in times.values()],
+        "duration_ns": [end - start for start, end in times.values()],
+        "kind": ["op", "op", "host", "host", "host"],
+        "lane": list(times),
+    }
+    trace = Trace(events.order(events.build(columns))[0])
+    timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
+    found = {}
+    for event, name in enumerate(trace.events["name"]):
+        timeline.click(event)
+        expect(timeline.title).to_have_text(name)
+        found[name] = timeline.expect_fact("Step")
+    assert found == {
+        "step 0": "0",
+        "step 1": "1",
+        "during": "Not recorded, during 0",
+        "both": "Not recorded, during 0 to 1",
+        "after": "Outside steps",
+    }
+
+
 @pytest.mark.thorough
 def test_another_step_has_no_selection_of_the_last(exported: OpenExported, tmp_path: Path) -> None:
     trace = training([(4.0, 1.0), (5.0, 1.0), (4.0, 1.0)])
@@ -190,10 +222,10 @@ def test_another_step_has_no_selection_of_the_last(exported: OpenExported, tmp_p
     # The axis counts from the start of the run, whatever step is shown.
     assert facts["Start"].startswith("+5.000000 ms")
     assert facts["Start"].endswith("into step 1)")
-    assert facts["Step share"] == "100 % of step 1"
+    assert facts["Share"] == "100 % of step 1"
     # All steps have it, and its share is still of its own.
     timeline.host.get_by_role("button", name="all 3").click()
-    assert timeline.facts()["Step share"] == "100 % of step 1"
+    assert timeline.facts()["Share"] == "100 % of step 1"
     bars.locator("i").nth(2).click()
     expect(timeline.title).to_have_text("Step 2")
     timeline.host.get_by_role("button", name="all 3").click()
@@ -250,7 +282,7 @@ def test_a_step_is_shown_with_the_events_outside_steps(exported: OpenExported, t
     # Its input can be clicked, and stays in the step.
     timeline.click(4)
     expect(timeline.title).to_have_text("generator")
-    assert timeline.facts()["Step"] == "Outside steps"
+    assert timeline.facts()["Step"] == "Not recorded, during 1"
     expect(chosen).to_have_value("2")
     timeline.host.get_by_role("textbox", name="Search").fill("")
     # Time outside steps is one figure.

@@ -103,8 +103,9 @@ def check_details(trace: Trace) -> None:
     last = [tasks[number] for number in columns.get("last", [65535] * len(rows))]
     spread = optional(header, columns, "spread") if "spread" in columns else [None] * len(rows)
     for event, row in enumerate(rows):
-        known = arrived.loc[event] if event in arrived.index else {"last": None, "spread_ns": None}
-        assert (last[row], spread[row]) == (known["last"], known["spread_ns"])
+        known = arrived.loc[event] if event in arrived.index else {"wait_ns": 0, "spread_ns": None}
+        # No rank came after the last one.
+        assert (last[row], spread[row]) == (known["last"] if known["wait_ns"] else None, known["spread_ns"])
     strings = texts(columns["strings_bytes"], columns["strings_offsets"])
     assert [strings[columns["tensor"][row]] for row in rows] == table["tensor"].tolist()
     labels = [strings[columns["detail"][row]] for row in rows]

@@ -173,7 +173,7 @@ export class Details {
     return this.strings.get(this.tensorIds[event]);
   }
 
-  /** The task of the rank that came last to this collective; null where that is not known. */
+  /** The task of the rank that came last to this collective; null for its own events, and if nothing is known. */
   last(event: number): string | null {
     const task = this.#container.column("last")?.[this.#rows[event]];
     return task === undefined || task === NO_TASK ? null : (this.#header.tasks?.[task] ?? null);

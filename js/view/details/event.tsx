@@ -24,6 +24,7 @@ import {
   taskName,
 } from "../../model/lanes/event_text";
 import { NO_NAME } from "../../model/lanes/labels";
+import { shownWith } from "../../model/lanes/shown_with";
 import { stepName } from "../../model/lanes/step_bars";
 import { eventAt } from "../../model/lod/merged";
 import { activityLabel } from "../../model/paint/palette";
@@ -132,9 +133,6 @@ export function EventDetails({ store, actions, id, before }: EventProps & { befo
           <pre>{label}</pre>
         </>
       )}
-      {drawn.notes.length > 0 && kind === "host" && (
-        <p class="unlinked">Host calls overlap the ops they run and are excluded from totals.</p>
-      )}
     </>
   );
 }
@@ -171,7 +169,7 @@ function timeFacts(store: Store, id: number): Fact[] {
   const { start: from, end: to } = step ?? store.whole;
   if (drawn.duration[id] > 0.0005 * (to - from))
     facts.push([
-      step ? "Step share" : "Share",
+      "Share",
       `${formatPercent(drawn.duration[id] / (to - from))} of ${step ? `step ${step.step}` : "the run"}`,
     ]);
   return facts;
@@ -195,6 +193,15 @@ function StartTime({ store, id }: { store: Store; id: number }) {
   );
 }
 
+/** Host threads and devices may run in the time of a step without being recorded as a part of it. */
+function stepText({ run }: Store, at: number, id: number): string {
+  const own = run.steps[at];
+  const during = run.steps.filter(({ step }, other) => step !== NO_STEP && shownWith(run, other)(id));
+  if (own.step !== NO_STEP || !during.length) return stepName(own).replace(/^Step /, "");
+  const numbers = new Set([during[0].step, during.at(-1)!.step]);
+  return `Not recorded, during ${[...numbers].join(" to ")}`;
+}
+
 function placeFacts(store: Store, id: number): Fact[] {
   const { details } = store;
   const facts: Fact[] = [];
@@ -211,8 +218,8 @@ function placeFacts(store: Store, id: number): Fact[] {
   if (phase) facts.push(["Phase", phase]);
   for (const [term, value] of details?.node(id).placement ?? []) facts.push([term, value]);
   for (const [term, value] of details?.ids(id) ?? []) facts.push([term, value]);
-  const { step, steps } = store.run;
-  if (step && steps.length > 1) facts.push(["Step", stepName(steps[step[id]]).replace(/^Step /, "")]);
+  if (store.run.step && store.run.steps.length > 1)
+    facts.push(["Step", stepText(store, store.run.step[id], id)]);
   const same = store.sameName(id);
   if (same && same.count > 1)
     facts.push(["Same name", `${formatNumber(same.count, "event")}, ${formatDuration(same.total)} in total`]);
@@ -284,14 +291,11 @@ function Lifetime({ store, actions, tensor }: Omit<EventProps, "id"> & { tensor:
 }
 
 function arrivalFacts({ store, actions, id }: EventProps): Fact[] {
-  const { details, drawn } = store;
-  const last = details?.last(id) ?? null;
-  const spread = details?.spread(id) ?? null;
-  if (last === null || spread === null || spread === 0) return [];
+  const spread = store.details?.spread(id);
+  if (!spread) return [];
+  const last = store.details!.last(id);
   const after = `${formatDuration(spread)} after the first`;
-  if (!drawn.wait?.[id]) {
-    return [["Last rank", `this one, ${after}: the others waited for it`]];
-  }
+  if (last === null) return [["Last rank", `this one, ${after}`]];
   const event = lastArrived(store, id, last);
   const name = taskName(last);
   return [

@@ -19,7 +19,6 @@ import { AnnotateButton, AnnotationList } from "./annotation_list";
 import { EventTable } from "./event_table";
 import { PanelHeader } from "./header";
 import { Busy, type Range, UNKNOWN, useStatistics } from "./range_totals";
-import { NOTHING } from "./statistics_table";
 import { WaitingSummary } from "./waiting";
 
 const MAX_ROWS = 200;
@@ -73,7 +72,7 @@ function FlowsButton({ store }: { store: Store }) {
     <button
       type="button"
       aria-pressed={flowsOpen}
-      title="From and to all of these events, or the first 300"
+      title="Of the first 300 events"
       onClick={() => store.setPanel({ flowsOpen: !flowsOpen })}
     >
       Arrows
@@ -134,9 +133,6 @@ export function RangeDetails({ store, actions, range }: { store: Store; actions:
       />
       <CounterTable store={store} range={range} answer={answer} />
       <WaitingSummary store={store} actions={actions} {...range} isOne />
-      {answer?.count === 0 && (
-        <p class="unlinked">{where ? `Nothing ran on ${isolated(where)} here.` : NOTHING}</p>
-      )}
     </>
   );
 }

@@ -20,7 +20,6 @@ import { originOf } from "./range_totals";
 type StatisticsColumn = "label" | "count" | "busy" | "total" | "self" | "mean" | "p50" | "p99" | "max";
 
 /** The text without rows. */
-export const NOTHING = "Nothing ran here.";
 const HINTS: Partial<Record<StatisticsColumn, string>> = {
   busy: "Time in which at least one of these events ran: an op and its kernels count once.",
   self: "Without nested events, in the range",
@@ -51,7 +50,7 @@ export function StatisticsTable({ store, actions, rows, most, by = "op", isFull 
     up: false,
   });
   if (!rows) return null;
-  if (rows.length === 0) return <p class="unlinked">{NOTHING}</p>;
+  if (rows.length === 0) return <p class="unlinked">Nothing ran.</p>;
   const sorted = sortRows(rows, order.up, (row) => row[order.column]).slice(0, most);
   const columns = isFull ? FULL : SHORT;
   const heads: ColumnHead<StatisticsColumn>[] = columns.map((column) => ({

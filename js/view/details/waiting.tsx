@@ -12,7 +12,7 @@ import { isCritical } from "../../state/critical_path";
 import type { Store } from "../../state/store";
 import { PlainTable } from "../../ui/table";
 import { PanelHeader } from "./header";
-import { EventLink } from "./lists";
+import { LinkList } from "./lists";
 
 const PATH = "Critical path";
 const NO_LANES: readonly number[] = [];
@@ -80,7 +80,9 @@ export function WaitingSummary({ store, actions, start, end, lanes, isOne = fals
           }}
         />
       )}
-      {isOne && cause >= 0 && <EventLink store={store} actions={actions} id={cause} />}
+      {isOne && cause >= 0 && (
+        <LinkList {...{ store, actions }} title="Cause of the longest" events={[cause]} />
+      )}
     </>
   );
 }

@@ -255,14 +255,17 @@ def _devices(events: pd.DataFrame) -> tuple[list[str], WireColumn, WireColumn]:
 
 
 def _arrivals(trace: Trace, rows: np.ndarray) -> tuple[list[str], dict[str, WireColumn]]:
-    """Store for each rank's row of a collective the last task to arrive, and how long after the first."""
+    """Store for each rank's row of a collective how long after the first the last rank arrived, and its task.
+
+    The rows of the last rank have no task: that of a row is not always recorded.
+    """
     if not (trace.events["kind"] == "collective").any() or trace.collective_waits.empty:
         return [], {}
     known = trace.collective_waits[trace.collective_waits["spread_ns"].notna()]
     event = known["event"].to_numpy()
     tasks = [str(task) for task in known["last"].cat.categories]
     last = np.full(len(rows), _NONE, "u2")
-    last[event] = known["last"].cat.codes.to_numpy()
+    last[event] = np.where(known["wait_ns"] > 0, known["last"].cat.codes, _NONE)
     spread = np.zeros(len(rows), "i8")
     spread[event] = known["spread_ns"].to_numpy("i8")
     is_known = np.isin(np.arange(len(rows)), event)
