@@ -25,6 +25,7 @@ import {
   readable,
   shadesOf,
   type Theme,
+  waitColour,
 } from "./palette";
 
 const made: Made[] = [
@@ -153,6 +154,17 @@ describe("paints", () => {
       })),
     );
   });
+
+  it.each(THEMES)(
+    "by kind: an event that waits all its time does not look like work in the %s theme",
+    (theme) => {
+      const wait = Float64Array.of(5, 4, 0, 0);
+      const painted = paints({ ...drawn, wait }, "kind", theme);
+      expect(colourOf(painted, 0)).toBe(waitColour(theme));
+      const work = paints(drawn, "kind", theme);
+      expect([1, 2, 3].map((id) => colourOf(painted, id))).toEqual([1, 2, 3].map((id) => colourOf(work, id)));
+    },
+  );
 
   it("by op: one colour an op, the most time first in the legend, no two of the first 23 alike", () => {
     const many = Array.from({ length: 23 }, (_, i) => ({

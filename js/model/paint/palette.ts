@@ -115,16 +115,19 @@ export function colourTable(css: string[], ground: string): Uint32Array {
 type Unlettered = Omit<Paints, "text">;
 
 function byKind(drawn: Drawn, theme: Theme): Unlettered {
-  const { category, name, names } = drawn;
+  const { category, name, names, wait, duration } = drawn;
   const numbers = activitiesOf(drawn.categories);
   const css = ACTIVITIES.flatMap((key) => shadesOf(key, theme));
+  // Bars too narrow for hatching must not look like work.
+  const waits = css.push(waitColour(theme)) - 1;
   const variant = new Uint8Array(names.length);
   for (let id = 0; id < variant.length; id++) variant[id] = names.digitlessHash(id) % VARIANTS.length;
   const colour = new Uint8Array(drawn.count);
   const seen = new Uint8Array(ACTIVITIES.length);
   for (let id = 0; id < colour.length; id++) {
     const activity = numbers[category[id]];
-    colour[id] = activity * VARIANTS.length + variant[name[id]];
+    const isWait = wait?.[id] && wait[id] === duration[id];
+    colour[id] = isWait ? waits : activity * VARIANTS.length + variant[name[id]];
     seen[activity] = 1;
   }
   const legend = ACTIVITIES.filter((_, index) => seen[index] === 1).map((activity) => ({
