@@ -13,8 +13,8 @@ const AXES_PX = 30 + 25 + 2;
 const BARS = ".toolbar, .headline-bar, .steps, .flags, [data-part] > .step-card, .status";
 /** Details need some room, however few the lanes are. */
 const MIN_HEIGHT_PX = 340;
-/** Details of compared timelines are next to both. */
-const MIN_SIDE_PX = 160;
+/** Details of compared timelines are next to both, but some lanes should be in sight below the bars. */
+const MIN_SIDE_PX = 250;
 /** A timeline with tabs below it leaves them the rest of the window, and so do two that are compared. */
 const TABBED_PART = 0.5;
 const SIDE_PART = 0.27;
@@ -76,7 +76,7 @@ function keepsRoom({ host, lanes, step, aligned }: Store, height: number): boole
   return Boolean(host.get("lane_filter") || lanes.hidden.size || (height && (step ?? aligned) !== null));
 }
 
-/** No higher than the lanes that are shown. What opens comes on top of that, so that the lanes keep their height. */
+/** No higher than the lanes that are shown, and details of the whole run. What opens comes on top of that, so that the lanes keep their height. */
 export function fitHeight(root: HTMLElement, store: Store): void {
   const { host, signal } = store;
   const given = host.get("height");
@@ -90,7 +90,8 @@ export function fitHeight(root: HTMLElement, store: Store): void {
     const height = host.get("height");
     // Whoever drags it to a height has that.
     if (height !== given) lanes = height;
-    else if (!keepsRoom(store, lanes)) lanes = Math.min(most, neededHeight(root, store));
+    else if (!keepsRoom(store, lanes))
+      lanes = Math.min(most, Math.max(neededHeight(root, store), opened.whole()));
     else lanes ||= most;
     const next = lanes + opened.beyond(lanes);
     const scrollBack = pointedTabs(root);
@@ -151,6 +152,7 @@ class OpenedHeight {
   now = 0;
   /** Shorter details of the next selection do not shrink the widget: the cells below would jump. */
   #details = 0;
+  #whole = 0;
   #isNarrow = false;
 
   constructor(
@@ -165,24 +167,38 @@ class OpenedHeight {
     const isNarrow = root.clientWidth < NARROW_PX;
     const pane = paneHeight(root);
     const isBelow = root.querySelector(".pane")?.clientWidth === root.clientWidth;
-    // The tabs below a timeline would be pushed away, with the button or the row that has been clicked.
-    const isBeside = details && !isNarrow && store.selection !== null && !hasTabs(store.host);
+    const isBeside = store.selection !== null && this.#beside();
     if (!details || isNarrow !== this.#isNarrow || !(isNarrow || isBeside)) this.#details = 0;
     this.#isNarrow = isNarrow;
     if (details && isNarrow) this.#details = Math.max(this.#details, details.offsetHeight);
     // Code below both would move down under a click in it.
-    else if (isBeside && !isBelow) {
-      const { top, height } = details.getBoundingClientRect();
-      const padding = Number.parseFloat(getComputedStyle(details).paddingBottom);
-      const last = details.lastElementChild!.getBoundingClientRect();
-      // Not their scroll height: beside an open pane that is more.
-      const content = last.bottom - top + details.scrollTop + padding;
-      const bars = root.clientHeight - height;
-      this.#details = Math.max(this.#details, Math.min(content, MOST_DETAILS_PX) + bars - lanes);
-    }
+    else if (isBeside && !isBelow)
+      this.#details = Math.max(this.#details, this.#needed(isBeside, MOST_DETAILS_PX) - lanes);
     // Other panes open under the lanes, beside these details.
     this.now = isBelow ? this.#details + pane : Math.max(this.#details, pane);
     return this.now;
+  }
+
+  /** The height for details of the whole run. They keep it while others are shown: the cells below would jump. */
+  whole(): number {
+    const details = this.#beside();
+    if (!details || !this.store.selection) this.#whole = details ? this.#needed(details) : 0;
+    return this.#whole;
+  }
+
+  /** Details next to the lanes; null with tabs, because these would be pushed away from under the pointer. */
+  #beside(): HTMLElement | null {
+    const { root, store } = this;
+    return root.clientWidth < NARROW_PX || hasTabs(store.host) ? null : root.querySelector(".details");
+  }
+
+  #needed(details: HTMLElement, most = Number.POSITIVE_INFINITY): number {
+    const { top, height } = details.getBoundingClientRect();
+    const padding = Number.parseFloat(getComputedStyle(details).paddingBottom);
+    const last = details.lastElementChild!.getBoundingClientRect();
+    // Not their scroll height: beside an open pane that is more.
+    const content = Math.ceil(last.bottom - top + details.scrollTop + padding);
+    return Math.min(content, most) + this.root.offsetHeight - height;
   }
 }
 

@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { runKey } from "../../input/keyboard";
-import { formatBytes, formatCount, formatDuration, formatRatio } from "../../model/format/units";
+import { formatBytes, formatCount, formatDuration, formatRatio, unbroken } from "../../model/format/units";
 import { kindOf, locationOf, nameOf, opOf } from "../../model/lanes/event_text";
 import { countSteps, stepName } from "../../model/lanes/step_bars";
 import { entryOfEvent } from "../../model/lod/merged";
@@ -91,7 +91,7 @@ export function Around({ headline, both, panes, shown, root, keys }: AroundProps
 
 function Headline({ sentences }: { sentences: readonly string[] }) {
   if (sentences.length === 0) return null;
-  const [first, ...rest] = sentences;
+  const [first, ...rest] = sentences.map(unbroken);
   return (
     <h2 class="verdict">
       {first} {rest.length > 0 && <span>{rest.join(" ")}</span>}

@@ -3,7 +3,8 @@
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.comparison import NEW, OLD
+from tests.browser.comparison import LANES, NEW, OLD
+from tests.browser.conftest import WINDOW
 from tests.browser.notebook import OpenNotebook
 
 
@@ -23,6 +24,17 @@ def test_in_a_notebook_while_the_kernel_is_busy(notebook: OpenNotebook) -> None:
     shown.same()
     shown.a.table("Ops", "Differences by op")
     assert book.is_running(2)
+
+
+def test_on_a_laptop_lanes_of_both_are_in_sight(notebook: OpenNotebook) -> None:
+    book = notebook([f"import tfvis_nb\ntfvis_nb.show_comparison({str(OLD)!r}, {str(NEW)!r})"])
+    book.page.set_viewport_size({"width": 1280, "height": 800})
+    book.run_all()
+    shown = book.comparison(0).wait()
+    # Four lanes of a device below its name.
+    for side in (shown.a, shown.b):
+        assert side.timeline.host.evaluate(LANES)["height"] >= 100
+    book.page.set_viewport_size(WINDOW)
 
 
 @pytest.mark.thorough

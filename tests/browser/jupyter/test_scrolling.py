@@ -170,7 +170,7 @@ def test_a_widget_is_as_high_as_before_once_nothing_is_selected(notebook: OpenNo
     root = timeline.root
     expect(timeline.details).to_be_visible()
     before = root.evaluate(LENGTH)
-    timeline.host.evaluate(SELECT, {"events": [0]})
+    timeline.host.evaluate(SELECT, EVENTS)
     book.page.wait_for_function(
         f"([root, low]) => ({LENGTH})(root) > low", arg=[root.element_handle(), before]
     )
@@ -181,6 +181,20 @@ def test_a_widget_is_as_high_as_before_once_nothing_is_selected(notebook: OpenNo
     pane = root.get_by_role("region", name="Selected range")
     expect(pane).to_be_visible()
     expect(root).to_have_css("height", f"{before + pane.evaluate(LENGTH)}px")
+
+
+def test_the_first_details_are_whole_up_to_the_height(notebook: OpenNotebook) -> None:
+    # Its lanes need less height than its details.
+    source = f"show_timeline({str(DATA / 'gpu_tf218_mlp.pb.xz')!r}"
+    book = notebook(["from tfvis_nb import show_timeline", f"{source})", f"{source}, height=360)"])
+    book.run_all()
+    whole, cut = (book.timeline(cell).wait() for cell in (1, 2))
+    fits = "element => element.scrollHeight <= element.clientHeight"
+    book.page.wait_for_function(fits, arg=whole.details.element_handle())
+    expect(cut.root).to_have_css("height", "360px")
+    before = whole.root.evaluate("element => element.clientHeight")
+    whole.root.get_by_role("separator", name="Height of the timeline").press("ArrowDown")
+    expect(whole.root).to_have_css("height", f"{before + 16}px")
 
 
 def test_details_that_need_height_move_no_lane(notebook: OpenNotebook) -> None:
