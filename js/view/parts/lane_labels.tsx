@@ -179,7 +179,7 @@ export function LaneFilter({ store, actions }: { store: Store; actions: Actions 
           class="sort"
           aria-label="Busiest first"
           aria-pressed={store.lanes.byBusy}
-          title="Sort lanes and groups by busy time, the busiest first"
+          title="Sort lanes and groups by busy time"
           onClick={() => store.lanes.sortByBusy(!store.lanes.byBusy)}
         >
           <svg width="12" height="10" viewBox="0 0 12 10" aria-hidden="true">
