@@ -39,8 +39,8 @@ def cases(name: str, part: str) -> list[Any]:
     return found
 
 
-def made() -> Trace:
-    rows = cases("events", "events")
+def made(file: str = "events") -> Trace:
+    rows = cases(file, "events")
     texts = ("name", "op", "kind", "lane", "device", "tensor", "source", "destination", "detail")
     columns: dict[str, list[Any]] = {name: [row.get(name, "") for row in rows] for name in texts}
     columns["task"] = [row["device"].partition("/device:")[0] for row in rows]
@@ -116,9 +116,11 @@ def test_rows() -> None:
         assert pack_rows(start, duration, np.array([len(bars)])).tolist() == rows
 
 
-def test_range_statistics(layout: Layout) -> None:
+@pytest.mark.parametrize("file", ["events", "many"])
+def test_range_statistics(file: str) -> None:
+    layout = layout_of(made(file))
     names = layout.lanes.table["lane"].tolist()
-    for asked, expected in cases("events", "ranges"):
+    for asked, expected in cases(file, "ranges"):
         lanes = asked["lanes"] and [place for place, name in enumerate(names) if name in asked["lanes"]]
         answer = range_statistics(layout, asked["start"], asked["end"], lanes, asked["step"], asked["by"])
         assert answer.pop("distinct") == len(answer["rows"])

@@ -4,6 +4,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import made from "../../tests/data/conformance/events.json";
 import names from "../../tests/data/conformance/lanes.json";
+import many from "../../tests/data/conformance/many.json";
 import numbers from "../../tests/data/conformance/numbers.json";
 import queries from "../../tests/data/conformance/queries.json";
 import packed from "../../tests/data/conformance/rows.json";
@@ -96,21 +97,56 @@ it.each(queries.queries as unknown as [string, Expected[]][])("the query %j is r
   );
 });
 
-describe("the events", () => {
-  const { events } = made;
-  const places = [...new Set(events.map((event) => `${event.device}\0${event.lane}\0${event.kind}`))];
+type Asked = { start: number; end: number; lanes: string[] | null; step: number | null; by: By };
+interface Event {
+  start: number;
+  duration: number;
+  name: string;
+  op: string;
+  kind: string;
+  lane: string;
+  device: string;
+  step: number;
+  category: string;
+  code?: (string | number)[];
+}
+
+function drawnOf(events: Event[]) {
+  const placeOf = ({ device, lane }: Event) => `${device}\0${lane}`;
+  const places = [...new Set(events.map(placeOf))];
   const lanes = places.map((place) => {
-    const [device, lane, kind] = place.split("\0");
+    const { lane, device, kind } = events.find((event) => placeOf(event) === place)!;
     return { ...makeLane(lane, device), kind };
   });
-  const drawn = makeDrawn(
+  return makeDrawn(
     events.map((event) => ({
       ...event,
-      lane: places.indexOf(`${event.device}\0${event.lane}\0${event.kind}`),
+      lane: places.indexOf(placeOf(event)),
       category: CATEGORIES.indexOf(event.category),
     })),
     lanes,
   );
+}
+
+describe.each([made, many] as { events: Event[]; ranges: unknown }[])("the ranges", ({ events, ranges }) => {
+  const drawn = drawnOf(events);
+
+  it.each(ranges as [Asked, object][])("of %j are summed up", (asked, expected) => {
+    const ids = drawn.lanes.filter(({ lane }) => asked.lanes?.includes(lane)).map(({ id }) => id);
+    const { rows, ...sums } = rangeStatistics(
+      drawn,
+      { ...asked, lanes: asked.lanes && ids },
+      asked.by,
+      (id) => (events[id].code?.[1] ? (events[id].code?.join(":") ?? "") : ""),
+    );
+    const named = rows.map((row) => ({ ...row, category: CATEGORIES[row.category] }));
+    expect({ ...sums, rows: named }).toEqual(expected);
+  });
+});
+
+describe("the events", () => {
+  const { events } = made;
+  const drawn = drawnOf(events);
   const tensors = events.map((event) => event.tensor ?? "");
   const strings = makeStrings(["", ...tensors, ...events.map((event) => event.detail ?? "")]);
   const details = {
@@ -139,17 +175,6 @@ describe("the events", () => {
       expect([matches.total, matches.busy, listed]).toEqual([total, busy, ids]);
     },
   );
-
-  type Asked = { start: number; end: number; lanes: string[] | null; step: number | null; by: By };
-
-  it.each(made.ranges as unknown as [Asked, object][])("of %j are summed up", (asked, expected) => {
-    const chosen = asked.lanes && [...lanes.keys()].filter((id) => asked.lanes?.includes(lanes[id].lane));
-    const { rows, ...sums } = rangeStatistics(drawn, { ...asked, lanes: chosen }, asked.by, (id) =>
-      events[id].code?.[1] ? events[id].code.join(":") : "",
-    );
-    const named = rows.map((row) => ({ ...row, category: CATEGORIES[row.category] }));
-    expect({ ...sums, rows: named }).toEqual(expected);
-  });
 
   it("are written as CSV", () => {
     const file = readFileSync("tests/data/conformance/events.csv", "utf8");

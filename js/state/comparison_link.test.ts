@@ -93,22 +93,6 @@ describe("two timelines that are compared", () => {
     expect(heard.filter(({ kind }) => kind === "view")).toHaveLength(2);
   });
 
-  it("select the same node in both, without moving", () => {
-    const { a, b, heard } = pair();
-    const before = { ...b.store.viewport };
-    a.store.select({ events: [1] });
-    settle();
-    expect(b.store.selection).toEqual({ events: [1] });
-    expect(b.store.viewport).toEqual(before);
-    expect(heard.filter(({ kind }) => kind === "select")).toHaveLength(1);
-    b.store.select({ events: [0] });
-    expect(a.store.selection).toBeNull();
-    b.store.select({ events: [2] });
-    expect(a.store.selection).toEqual({ events: [2] });
-    b.store.select(null);
-    expect(a.store.selection).toBeNull();
-  });
-
   it("select a range on the lanes of the same names", () => {
     const { a, b } = pair();
     const range = { start: MS, end: 2 * MS, step: null };
@@ -129,16 +113,6 @@ describe("two timelines that are compared", () => {
     publish({ kind: "select", start: 2 * MS, end: 18 * MS, sides: [[], [2]] });
     expect(a.store.selection).toBeNull();
     expect(b.store.selection).toEqual({ events: [2] });
-  });
-
-  it("have their lanes equally wide", () => {
-    const { a, b, heard } = pair();
-    a.store.setPanel({ panelOpen: false });
-    expect(b.store.panelOpen).toBe(false);
-    b.root.style.setProperty("--labels", "240px");
-    b.store.setSize(900, 300);
-    expect(a.root.style.getPropertyValue("--labels")).toBe("240px");
-    expect(heard.filter(({ kind }) => kind === "frame")).toHaveLength(2);
   });
 
   it("publish a third one that comes later", () => {

@@ -10,7 +10,6 @@ from tests.real_traces import DATA, real_trace
 from tests.wire_reader import read_drawn
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import slow_steps
-from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.display.tabs import tab
@@ -54,11 +53,6 @@ def test_gain_of_a_finding_is_in_the_what_if_tab(trace: Trace) -> None:
         assert (times["recorded_ns"] - times["predicted_ns"] == times["saved_ns"]).all()
         mean = times[times["step"].isin(steps)].mean()
         assert row["saved_ns"] == round(mean["recorded_ns"] - mean["predicted_ns"])
-
-
-def test_parts_of_step_time_add_up(trace: Trace) -> None:
-    table = trace.breakdown
-    assert (table[list(PARTS)].sum(axis=1) == table["step_ns"]).all()
 
 
 def test_overview_has_the_share_of_the_finding() -> None:

@@ -9,7 +9,6 @@ import tfvis_nb as tv
 from tests.support.h200_traces import read_h200
 from tfvis_nb import events
 from tfvis_nb.analysis import why_not
-from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.display.overview.findings_block import findings_block
 
 KNOWN = [
@@ -47,7 +46,7 @@ def _of_collection(names: list[str], *more: object) -> Any:
 
 @pytest.mark.parametrize(("names", "key", "known"), [_of_collection(*case) for case in KNOWN], ids=str)
 def test_the_known_cause_is_a_problem(names: list[str], key: str, known: dict[str, Any]) -> None:
-    table = findings(read_h200(names))
+    table = read_h200(names).findings
     (row,) = np.flatnonzero(table["id"] == key)
     # Only that the GPU waits for launches, which the same cause brings about, may weigh more.
     assert set(table["id"][:row]) <= {"launch_bound"}
@@ -57,7 +56,7 @@ def test_the_known_cause_is_a_problem(names: list[str], key: str, known: dict[st
 
 @pytest.mark.parametrize("name", [_of_collection([name]) for name in IDLE])
 def test_a_gpu_that_mostly_waits_for_launches_has_that_first(name: str) -> None:
-    first = findings(read_h200([name])).iloc[0]
+    first = read_h200([name]).findings.iloc[0]
     assert (first["id"], first["level"]) == ("launch_bound", "problem")
     assert first["share"] > 0.5
 
@@ -67,7 +66,7 @@ def test_compiling_in_the_first_step_is_not_reported(name: str) -> None:
     trace = read_h200([name])
     first = trace.overview["first_step"]
     assert first["share"] > 0.5
-    assert "first_step" not in set(findings(trace)["id"])
+    assert "first_step" not in set(trace.findings["id"])
     assert "first step" not in trace.overview["headline"]
 
 
@@ -94,8 +93,8 @@ def _copied(start: int) -> tv.Trace:
 
 
 def test_host_reads_are_reported_but_fetches_are_not() -> None:
-    assert "cpu ops" in findings(_copied(30))["kind"].tolist()
-    assert "cpu ops" not in findings(_copied(60))["kind"].tolist()
+    assert "cpu ops" in _copied(30).findings["kind"].tolist()
+    assert "cpu ops" not in _copied(60).findings["kind"].tolist()
 
 
 def test_a_finding_lists_its_longest_events_and_not_too_many() -> None:
@@ -132,28 +131,28 @@ def test_copies_within_a_device_are_not_between_host_and_device() -> None:
         "lane": ["stream:1", "memcpy"],
     }
     within, to_host = (
-        findings(tv.Trace(events.build({**columns, "op": ["MatMul", op]})))
+        tv.Trace(events.build({**columns, "op": ["MatMul", op]})).findings
         for op in ("MemcpyD2D", "MemcpyD2H")
     )
     assert within.empty
     assert to_host["kind"].tolist() == ["copies"]
     assert to_host["events"].tolist() == [[1]]
     assert to_host["figures"][0]["most"] == "d2h"
-    to_device = findings(tv.Trace(events.build({**columns, "op": ["MatMul", "MemcpyH2D"]})))
+    to_device = tv.Trace(events.build({**columns, "op": ["MatMul", "MemcpyH2D"]})).findings
     assert to_device["figures"][0]["most"] == "h2d"
 
 
 def test_a_trace_without_steps_says_so() -> None:
-    table = findings(
-        tv.Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"], "step": [-1]}))
-    )
+    table = tv.Trace(
+        events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"], "step": [-1]})
+    ).findings
     assert table.empty
     assert why_not(table).id == "no_steps"
 
 
 @pytest.mark.collection("h200/jax_train_gpu.xplane.pb")
 def test_host_work_that_a_device_waits_for_is_named() -> None:
-    found = findings(read_h200(["jax_train_gpu.xplane.pb"])).set_index("id").loc["idle_device.host"]
+    found = read_h200(["jax_train_gpu.xplane.pb"]).findings.set_index("id").loc["idle_device.host"]
     assert found["figures"]["work"]["op"] == "Python itself"
     assert "The largest part is Python itself: " in found["text"]
 
@@ -170,7 +169,7 @@ def _idle_gpu(task: str, *kinds: str) -> dict[str, Any]:
     columns |= {"task": [task] * len(rows), "op": ["Add"] * len(rows)}
     columns["device"] = [f"{task}/device:{name}" for name in columns["device"]]
     columns["lane"] = ["stream:1" if kind == "kernel" else "python" for kind in columns["kind"]]
-    found = findings(tv.Trace(events.order(events.build(columns))[0])).set_index("id")
+    found = tv.Trace(events.order(events.build(columns))[0]).findings.set_index("id")
     return dict(found.loc["idle_device.unknown"])
 
 
@@ -195,6 +194,6 @@ def test_long_launches_are_not_told_to_be_fewer(launch_ns: int, *, few: bool) ->
         rows.append(("kernel", "Add", at + launch_ns - 90, 50, "stream:1", "GPU:0", at + launch_ns - 100))
     names = ("kind", "op", "start_ns", "duration_ns", "lane", "device", "scheduled_ns")
     columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
-    found = findings(tv.Trace(events.order(events.build(columns))[0])).set_index("id").loc["launch_bound"]
+    found = tv.Trace(events.order(events.build(columns))[0]).findings.set_index("id").loc["launch_bound"]
     assert found["figures"]["longest"]["op"] in ("cudaLaunchKernel", "Add")
     assert ("Reduce kernel launches" in found["advice"]) is not few

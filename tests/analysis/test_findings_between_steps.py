@@ -6,7 +6,6 @@ import pytest
 
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import compare
-from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.measurements import measurements
 from tfvis_nb.analysis.overview.headline import headline
 from tfvis_nb.core import metadata
@@ -69,21 +68,21 @@ def loop(
 def test_first_pause_of_a_period_may_be_longest() -> None:
     pauses = [0.05 if step % 6 else 15 + step for step in range(24)]
     trace = loop([100, *pauses[1:]], op_ms=2)
-    first = findings(trace).iloc[0]
+    first = trace.findings.iloc[0]
     assert (first["id"], first["level"]) == ("between_steps", "problem")
     assert (first["figures"]["period"], first["figures"]["line"]) == (6, "train.py:7")
 
 
 def test_the_tab_of_predictions_opens_with_the_advised_change() -> None:
     trace = loop([30] * 9)
-    assert findings(trace)["id"].iloc[0] == "between_steps"
+    assert trace.findings["id"].iloc[0] == "between_steps"
     (choice, *_) = tab(trace, "What if")["blocks"][0]["choices"]
     assert (choice["subject"], choice["names"][0][0]) == (BETWEEN, BETWEEN)
 
 
 def test_time_between_steps_is_a_problem_with_its_gain_and_line() -> None:
     trace = loop([30] * 9)
-    first = findings(trace).iloc[0]
+    first = trace.findings.iloc[0]
     share = 270 / 370
     assert (first["id"], first["level"], first["lost_ns"]) == ("between_steps", "problem", 270 * MS)
     assert first["gain"] == pytest.approx(share)
@@ -96,7 +95,7 @@ def test_time_between_steps_is_a_problem_with_its_gain_and_line() -> None:
 @pytest.mark.parametrize("first_ms", [400, 20_000])
 def test_loop_leaves_out_first_step_that_is_set_apart(first_ms: int) -> None:
     trace = loop([30] * 9, first_ms=first_ms)
-    first = findings(trace).iloc[0]
+    first = trace.findings.iloc[0]
     share = 240 / 330
     assert (first["id"], first["level"], first["lost_ns"]) == ("between_steps", "problem", 240 * MS)
     assert first["figures"]["loop_share"] == first["gain"] == pytest.approx(share)
@@ -133,7 +132,7 @@ def test_busy_time_is_of_the_loop_if_the_first_finding_is() -> None:
     trace = on_gpu(loop([3] * 9), 5)
     (device,) = trace.overview["devices"]
     assert device["loop_busy_share"] == pytest.approx(50 / 127)
-    assert findings(trace)["id"].iloc[0] == "between_steps"
+    assert trace.findings["id"].iloc[0] == "between_steps"
     assert trace.overview["headline"].endswith(f"GPU busy {format_percent(50 / 127)} of the loop.")
     (unpaused,) = on_gpu(loop([0.1] * 9), 5).overview["devices"]
     assert unpaused["loop_busy_share"] is None
@@ -162,7 +161,7 @@ def after_setup(trace: Trace, setup_ms: int, line: int | None = None) -> Trace:
 @pytest.mark.parametrize(("setup_ms", "leads"), [(90, False), (110, True)])
 def test_time_spent_once_leads_if_longer_than_all_steps(setup_ms: int, leads: bool) -> None:
     trace = after_setup(loop([0.05] * 9), setup_ms)
-    table = findings(trace)
+    table = trace.findings
     assert table["id"].tolist() == ["between_steps", "host_compute"][:: 1 if leads else -1]
     assert set(table["level"]) == {"observation"}
 
@@ -178,7 +177,7 @@ def test_headline_of_a_loop_is_about_the_loop() -> None:
 def test_pauses_that_are_observed_first_have_the_headline() -> None:
     trace = loop([2] * 9, op_ms=1)
     trace.metadata[PYTHON_SAMPLES] = trace.metadata[PYTHON_SAMPLES].assign(line=pd.Series(dtype="Int64"))
-    assert findings(trace).iloc[0][["id", "level"]].tolist() == ["between_steps", "observation"]
+    assert trace.findings.iloc[0][["id", "level"]].tolist() == ["between_steps", "observation"]
     assert headline(trace, trace.overview).id == "headline_loop_on_host"
 
 
@@ -193,25 +192,25 @@ def test_python_before_the_first_event_is_outside_the_steps() -> None:
 
 def test_line_sampled_in_the_longest_time_outside_steps_is_named() -> None:
     trace = after_setup(loop([0.05] * 9), 400, line=2)
-    figures = findings(trace).iloc[0]["figures"]
+    figures = trace.findings.iloc[0]["figures"]
     assert (figures["line"], figures["samples"]) == ("train.py:2", 1)
-    assert "train.py:2" in findings(trace).iloc[0]["text"]
+    assert "train.py:2" in trace.findings.iloc[0]["text"]
 
 
 def test_ops_between_steps_are_named_with_their_line() -> None:
-    text = findings(loop([30] * 9, save_ms=20, sampled=False)).iloc[0]["text"]
+    text = loop([30] * 9, save_ms=20, sampled=False).findings.iloc[0]["text"]
     assert "SaveV2 (train.py:9) takes the most time, 180 ms." in text
 
 
 def test_period_of_pauses_is_named() -> None:
-    first = findings(loop([100 if number % 5 == 4 else 0.01 for number in range(25)])).iloc[0]
+    first = loop([100 if number % 5 == 4 else 0.01 for number in range(25)]).findings.iloc[0]
     assert (first["id"], first["level"]) == ("between_steps", "problem")
     assert "One in 5 pauses is long, up to 100 ms." in first["how"]
 
 
 def test_time_between_steps_ranks_by_its_length() -> None:
     for pause, first in ((4, "host_compute"), (30, "between_steps")):
-        table = findings(loop([pause] * 9, op="PyFunc"))
+        table = loop([pause] * 9, op="PyFunc").findings
         assert set(table["level"]) == {"problem"}
         assert table["id"].tolist()[0] == first
 
@@ -220,7 +219,7 @@ def test_time_between_steps_ranks_by_its_length() -> None:
     "pauses_ms", [[0.1] * 9, [0.2, 90, 0.2, 0.2, 90, 0.2, 0.2, 0.2, 0.2]], ids=["short", "few"]
 )
 def test_pauses_that_no_loop_repeats_are_no_problem(pauses_ms: list[float]) -> None:
-    assert "problem" not in set(findings(loop(pauses_ms))["level"])
+    assert "problem" not in set(loop(pauses_ms).findings["level"])
 
 
 @pytest.mark.parametrize(("of_call", "level"), [(7, "problem"), (8, "observation")])
@@ -231,7 +230,7 @@ def test_one_long_pause_is_a_problem_unless_it_calls_steps(of_call: int, level: 
     lines = [{"time_ns": end + part * 20 * MS, "file": "train.py", "line": 8} for part in range(1, 40)]
     lines += [{"time_ns": int(time) + 10, "file": "train.py", "line": of_call} for time in steps["start_ns"]]
     trace.metadata[PYTHON_SAMPLES] = metadata.table_of(PYTHON_SAMPLES, lines)
-    first = findings(trace).iloc[0]
+    first = trace.findings.iloc[0]
     assert (first["id"], first["level"]) == ("between_steps", level)
     if level == "problem":
         assert (first["figures"]["line"], first["lost_ns"]) == ("train.py:8", 800 * MS + 19 * MS // 20)
@@ -240,7 +239,7 @@ def test_one_long_pause_is_a_problem_unless_it_calls_steps(of_call: int, level: 
 
 
 def test_steps_of_files_of_their_own_have_no_loop() -> None:
-    table = findings(loop([500] * 9, sampled=False, recorded=False)).set_index("id")
+    table = loop([500] * 9, sampled=False, recorded=False).findings.set_index("id")
     assert table["level"]["between_steps"] == "observation"
 
 
@@ -249,7 +248,7 @@ def test_garbage_collection_between_steps_is_named(took_ms: int, is_most: bool) 
     trace = loop([30] * 9)
     pauses = [{"time_ns": at * 40 * MS + 15 * MS, "duration_ns": took_ms * MS} for at in range(9)]
     trace.metadata[GC_PAUSES] = metadata.table_of(GC_PAUSES, pauses)
-    first = findings(trace).iloc[0]
+    first = trace.findings.iloc[0]
     share = "80.0" if is_most else "20.0"
     assert f"garbage collector runs in {share} % of that time" in first["how"]
     assert ("gc.freeze()" in first["advice"]) == is_most
@@ -259,7 +258,7 @@ def test_garbage_collection_in_steps_is_not_between_them() -> None:
     inside = [{"time_ns": 5 * MS, "duration_ns": 60 * MS}]
     trace = loop([30] * 9)
     trace.metadata[GC_PAUSES] = metadata.table_of(GC_PAUSES, inside)
-    assert "garbage" not in findings(trace).iloc[0]["text"]
+    assert "garbage" not in trace.findings.iloc[0]["text"]
 
 
 def test_advice_about_a_keras_callback_names_it() -> None:
@@ -267,8 +266,8 @@ def test_advice_about_a_keras_callback_names_it() -> None:
     samples = trace.metadata[PYTHON_SAMPLES].assign(function="on_train_batch_end")
     labels = {step: f"train_function {step}" for step in range(10)}
     keras = Trace(trace.events, step_labels=labels, metadata={PYTHON_SAMPLES: samples})
-    assert "callback of Keras" in findings(keras).iloc[0]["advice"]
-    assert "callback" not in findings(trace).iloc[0]["advice"]
+    assert "callback of Keras" in keras.findings.iloc[0]["advice"]
+    assert "callback" not in trace.findings.iloc[0]["advice"]
 
 
 def test_collecting_the_trace_of_a_session_run_is_no_pause() -> None:
@@ -276,11 +275,11 @@ def test_collecting_the_trace_of_a_session_run_is_no_pause() -> None:
     steps = trace.steps[trace.steps["step"] >= 0]
     late = [{"time_ns": int(end) + 29 * MS} for end in steps["end_ns"]]
     trace.metadata[RETURNS] = metadata.table_of(RETURNS, late)
-    assert "between_steps" not in set(findings(trace)["id"])
+    assert "between_steps" not in set(trace.findings["id"])
     trace = loop([30] * 9)
     early = [{"time_ns": int(end) + 5 * MS} for end in steps["end_ns"]]
     trace.metadata[RETURNS] = metadata.table_of(RETURNS, early)
-    assert findings(trace).iloc[0]["lost_ns"] == 9 * 25 * MS
+    assert trace.findings.iloc[0]["lost_ns"] == 9 * 25 * MS
 
 
 def test_batches_of_a_keras_callback_are_part_of_its_time() -> None:
@@ -298,7 +297,7 @@ def test_batches_of_a_keras_callback_are_part_of_its_time() -> None:
         step_labels=labels,
         metadata={PYTHON_SAMPLES: samples},
     )
-    first = findings(keras).iloc[0]
+    first = keras.findings.iloc[0]
     assert (first["id"], first["lost_ns"]) == ("between_steps", 9 * 30 * MS)
     assert "between train steps" in first["text"]
     assert first["gain"] == pytest.approx(270 / 370)
@@ -311,14 +310,14 @@ def test_event_counts_only_within_the_stretch() -> None:
     names = ("name", "start_ns", "duration_ns", "step")
     columns = dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
     columns["lane"] = ["python", "profiler", "python"]
-    found = findings(Trace(events.build(columns | {"kind": ["op", "host", "op"], "op": columns["name"]})))
+    found = Trace(events.build(columns | {"kind": ["op", "host", "op"], "op": columns["name"]})).findings
     op = found.set_index("id")["figures"]["between_steps"]["op"]
     assert op == {"name": "PyTorch Profiler (0)", "self_ns": 290}
 
 
 def test_whole_recordings_do_not_get_advice_to_trace_all() -> None:
     advice = [
-        findings(loop([90, 90], sampled=False, recorded=recorded)).set_index("id")["advice"]["between_steps"]
+        loop([90, 90], sampled=False, recorded=recorded).findings.set_index("id")["advice"]["between_steps"]
         for recorded in (False, True)
     ]
     assert ["trace the whole cell" in text for text in advice] == [True, False]
@@ -330,7 +329,7 @@ def test_files_of_different_days_have_no_time_between_steps() -> None:
     )
     trace = Trace(steps, notes=[Text("recorded_days_apart", days=3)])
     assert trace.overview["outside"] is None
-    assert "between_steps" not in findings(trace)["id"].tolist()
+    assert "between_steps" not in trace.findings["id"].tolist()
     measured = measurements(trace).set_index("kind").loc["outside steps", "text"]
     assert "3 days apart" in str(measured)
 
@@ -340,7 +339,7 @@ def test_one_profile_among_other_files_is_no_recording_of_all() -> None:
     table = trace.events.assign(
         task=pd.Categorical(["/job:worker/task:0"] + ["/job:worker/task:1"] * (len(trace.events) - 1))
     )
-    found = findings(Trace(table, metadata=trace.metadata)).set_index("id").loc["between_steps"]
+    found = Trace(table, metadata=trace.metadata).findings.set_index("id").loc["between_steps"]
     assert found["level"] == "observation"
 
 
@@ -352,7 +351,7 @@ def test_pauses_of_traced_runs_without_python_are_no_problem() -> None:
     }
     for known, level in ((samples, "observation"), (trace.metadata, "problem")):
         run = Trace(trace.events.assign(detail=pd.array(detail, dtype=events.TEXT)), metadata=known)
-        found = findings(run).set_index("id").loc["between_steps"]
+        found = run.findings.set_index("id").loc["between_steps"]
         assert (found["figures"]["program"], found["level"]) == ("session", level)
 
 
@@ -361,20 +360,20 @@ def test_short_pauses_of_a_recorded_loop_are_not_reported() -> None:
     table = short.events.assign(
         duration_ns=MS // 10, start_ns=[number * 3 * MS // 10 for number in range(len(short.events))]
     )
-    assert "between_steps" not in findings(Trace(table, metadata=short.metadata))["id"].tolist()
+    assert "between_steps" not in Trace(table, metadata=short.metadata).findings["id"].tolist()
 
 
 def test_setting_up_is_not_sought_between_steps() -> None:
     columns = {"start_ns": [0, 900, 1000], "duration_ns": [1, 90, 90], "kind": ["host", "op", "op"]}
     trace = Trace(events.build(columns | {"step": [-1, 0, 1], "op": ["begin", "MatMul", "MatMul"]}))
-    found = findings(trace).set_index("id").loc["between_steps"]
+    found = trace.findings.set_index("id").loc["between_steps"]
     assert found["figures"]["before_ns"] == 900
     assert "between the steps" not in found["advice"]
 
 
 def test_pauses_as_long_as_a_call_are_no_problem() -> None:
     levels = [
-        findings(loop([pause] * 40, sampled=False, op_ms=1)).set_index("id")["level"]["between_steps"]
+        loop([pause] * 40, sampled=False, op_ms=1).findings.set_index("id")["level"]["between_steps"]
         for pause in (0.9, 1.0)
     ]
     assert levels == ["observation", "problem"]
@@ -384,7 +383,7 @@ def test_pauses_without_a_reason_in_samples_are_no_problem() -> None:
     trace = loop([30] * 9)
     unknown = [{"time_ns": int(time)} for time in trace.metadata[PYTHON_SAMPLES]["time_ns"]]
     trace.metadata[PYTHON_SAMPLES] = metadata.table_of(PYTHON_SAMPLES, unknown)
-    assert findings(trace).set_index("id")["level"]["between_steps"] == "observation"
+    assert trace.findings.set_index("id")["level"]["between_steps"] == "observation"
 
 
 def test_only_waits_within_pauses_are_part_of_them() -> None:
@@ -405,7 +404,7 @@ def test_only_waits_within_pauses_are_part_of_them() -> None:
         ),
         metadata={PROFILES: metadata.table_of(PROFILES, [{"host_tracer_level": 2}])},
     )
-    found = findings(trace).set_index("id").loc["between_steps"]
+    found = trace.findings.set_index("id").loc["between_steps"]
     assert found["figures"]["between_ns"] == found["figures"]["input_ns"] == found["lost_ns"] == 200 * MS
     assert found["gain"] == pytest.approx(200 / 290)
 
@@ -432,25 +431,25 @@ def _keras(pauses_ms: list[float], kind_of: dict[int, str], function: str = "run
 def test_evaluation_between_training_steps_is_named() -> None:
     # Two training steps, then eight test steps.
     kinds = {step: "test" for step in range(40) if step % 10 > 1}
-    found = findings(_keras([1] * 39, kinds)).set_index("id").loc["between_steps"]
+    found = _keras([1] * 39, kinds).findings.set_index("id").loc["between_steps"]
     # From the first training step to the last one of ten rounds: three whole evaluations.
     assert (found["level"], found["figures"]["evaluation"]) == ("problem", {"steps": 24, "ns": 240 * MS})
     assert found["figures"]["line"] == "train.py:7"
     assert found["gain"] != found["gain"]
     few = {step: "test" for step in range(40) if step % 10 > 6}
-    assert "between_steps" not in set(findings(_keras([1] * 39, few))["id"])
+    assert "between_steps" not in set(_keras([1] * 39, few).findings["id"])
 
 
 @pytest.mark.parametrize(("function", "line"), [("run", ""), ("on_train_batch_begin", "train.py:7")])
 def test_line_of_fit_is_not_what_runs_between_steps(function: str, line: str) -> None:
-    first = findings(_keras([30] * 9, {}, function)).set_index("id").loc["between_steps"]
+    first = _keras([30] * 9, {}, function).findings.set_index("id").loc["between_steps"]
     assert (first["level"], first["figures"]["line"]) == ("problem", line)
 
 
 @pytest.mark.parametrize(("long_ms", "level"), [(0.9, "observation"), (1.5, "problem")])
 def test_regular_pauses_as_short_as_a_call_are_no_problem(long_ms: float, level: str) -> None:
     trace = loop([long_ms if number % 4 == 3 else 0.3 for number in range(24)], op_ms=1)
-    first = findings(trace).set_index("id").loc["between_steps"]
+    first = trace.findings.set_index("id").loc["between_steps"]
     assert (first["figures"]["period"], first["level"]) == (4, level)
 
 
@@ -475,5 +474,5 @@ def test_eager_ops_between_steps_are_called_together(each_ns: int, *, fewer: boo
     columns["device"] = ["/device:CPU:0"] * len(rows)
     nested = pa.table({"stack": pa.array(stack, pa.int32())})
     eager = Trace(events.build(columns), nested=nested, stacks=builder.table(), metadata=trace.metadata)
-    first = findings(eager).set_index("id").loc["between_steps"]
+    first = eager.findings.set_index("id").loc["between_steps"]
     assert (first["figures"]["eager_ops"] == 9 * 24) == fewer == ("use one op" in first["advice"])

@@ -7,7 +7,6 @@ import pytest
 
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import measurements
-from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.core.metadata import PYTHON_SAMPLES, THREAD_SAMPLES, table_of
 from tfvis_nb.core.stacks import Frame, StackBuilder
 
@@ -47,7 +46,7 @@ def op(op_type: str, start: float, end: float, *lines: tuple[Any, ...], **more: 
 
 def host_compute(rows: list[dict[str, Any]], length_ms: int = 10) -> dict[str, Any]:
     """Return the only finding of what takes the steps on the host."""
-    table = findings(trace_of(rows, length_ms))
+    table = trace_of(rows, length_ms).findings
     (found,) = table[table["id"] == "host_compute"].to_dict("records")
     return {str(name): value for name, value in found.items()}
 
@@ -96,7 +95,7 @@ def test_line_with_most_computing_is_an_observation() -> None:
 def test_short_work_is_minor() -> None:
     rows = [op("PyFunc", 0.1, 0.9), op("Tanh", 0.9, 1.9)]
     assert host_compute(rows, length_ms=2)["level"] == "minor"
-    assert "host_compute" not in set(findings(trace_of(rows))["id"])
+    assert "host_compute" not in set(trace_of(rows).findings["id"])
 
 
 def test_layer_is_named_where_one_line_calls_the_model() -> None:
@@ -178,13 +177,13 @@ def test_work_outside_of_the_layers_is_named(name: str, subject: str) -> None:
     is_dense = (trace.events["name"] == "dense/MatMul").tolist()
     layers = pa.array(["dense" if one else None for one in is_dense])
     trace.nested = trace.nested.append_column("layer", layers)
-    figures = findings(trace).set_index("id")["figures"]
+    figures = trace.findings.set_index("id")["figures"]
     assert figures["host_compute"]["subject"] == subject
 
 
 def test_work_below_a_device_is_not_counted() -> None:
     kernel = {"kind": "kernel", "lane": "stream:1", "device": "/device:GPU:0"}
-    table = findings(trace_of([op("PyFunc", 1, 8), op("MatMul", 0.5, 9, **kernel)]))
+    table = trace_of([op("PyFunc", 1, 8), op("MatMul", 0.5, 9, **kernel)]).findings
     assert "host_compute" not in set(table["id"])
 
 
@@ -233,7 +232,7 @@ def test_line_that_calls_few_of_the_eager_ops_is_python(line: int, kind: str) ->
     times = [step * 70 + at for step in range(4) for at in range(26, 70, 2)]
     samples = [{"time_ns": time * MS, "file": "train.py", "line": line, "function": "log"} for time in times]
     trace.metadata[PYTHON_SAMPLES] = table_of(PYTHON_SAMPLES, samples)
-    figures = findings(trace).set_index("id")["figures"]["host_compute"]
+    figures = trace.findings.set_index("id")["figures"]["host_compute"]
     assert figures["kind"] == kind
     if kind == "python":
         assert figures["python"]["line"] == "train.py:12"
@@ -265,7 +264,7 @@ def test_a_deeper_stack_of_a_few_eager_ops_is_left_out() -> None:
 
 
 def test_few_eager_ops_are_not_reported() -> None:
-    assert findings(trace_of([eager(number, 3) for number in range(4)], length_ms=1)).empty
+    assert trace_of([eager(number, 3) for number in range(4)], length_ms=1).findings.empty
 
 
 def test_python_around_a_function_is_a_problem() -> None:
@@ -286,7 +285,7 @@ def test_python_beside_the_input_pipeline_is_a_problem() -> None:
         for at, line in ((2, 9), (5, 31), (8, 31))
     ]
     trace.metadata[PYTHON_SAMPLES] = table_of(PYTHON_SAMPLES, lines)
-    found = findings(trace).set_index("id").loc["host_compute"]
+    found = trace.findings.set_index("id").loc["host_compute"]
     assert (found["level"], found["figures"]["kind"]) == ("problem", "python")
     assert (found["share"], found["figures"]["python"]["line"]) == (pytest.approx(0.8), "train.py:31")
 
@@ -295,7 +294,7 @@ def test_measurement_has_the_share_below_the_threshold() -> None:
     rows = [op("MatMul", 0, 3), op("Tanh", 3, 6, ("train.py", 10)), op("Sin", 6, 9.5, ("train.py", 11))]
     table = measurements(trace_of(rows)).set_index("kind")
     assert table["share"]["host compute"] == pytest.approx(0.35)
-    assert findings(trace_of(rows)).empty
+    assert trace_of(rows).findings.empty
 
 
 @pytest.mark.parametrize(("waiting", "reported"), [(40, True), (31, False)])
@@ -307,7 +306,7 @@ def test_sampled_line_is_named_unless_it_calls_the_step(waiting: int, *, reporte
         for at, line in ((2, waiting), (5, 31), (9, 31))
     ]
     trace.metadata[PYTHON_SAMPLES] = table_of(PYTHON_SAMPLES, lines)
-    texts = findings(trace).set_index("id")["text"]
+    texts = trace.findings.set_index("id")["text"]
     assert ("host_compute" in texts) == reported
     if reported:
         assert "train.py:31 in log runs in 8 of 8 samples" in texts["host_compute"]
@@ -319,7 +318,7 @@ def test_line_through_which_ops_were_built_calls_the_step(sampled: int, *, repor
     trace = trace_of([op("FunctionRun", 0, 3, kind="host", lane="python"), built])
     lines = [{"time_ns": 5 * MS, "file": "train.py", "line": sampled, "function": "run"}]
     trace.metadata[PYTHON_SAMPLES] = table_of(PYTHON_SAMPLES, lines)
-    assert ("host_compute" in set(findings(trace)["id"])) is reported
+    assert ("host_compute" in set(trace.findings["id"])) is reported
 
 
 def test_slow_steps_leave_out_a_first_step_set_apart() -> None:
@@ -331,7 +330,7 @@ def test_slow_steps_leave_out_a_first_step_set_apart() -> None:
     }
     table = events.build(columns | {"step": [0, 1, 2], "device": ["/device:CPU:0"] * 3})
     table[["start_ns", "duration_ns"]] *= MS
-    found = findings(Trace(table)).set_index("id").loc["host_compute"]
+    found = Trace(table).findings.set_index("id").loc["host_compute"]
     assert (found["step"], found["figures"]["apart"]) == (2, True)
     assert "after the first step longest in step 2, 110 ms of 110 ms" in found["text"]
 
@@ -344,7 +343,7 @@ def test_line_in_a_python_function_is_named() -> None:
         for at, line in ((2, 30), (5, 31), (8, 31))
     ]
     trace.metadata[THREAD_SAMPLES] = table_of(THREAD_SAMPLES, lines)
-    text = findings(trace).set_index("id")["text"]["host_compute"]
+    text = trace.findings.set_index("id")["text"]["host_compute"]
     assert "train.py:31 in parse runs in 8 of 8 samples" in text
 
 
@@ -363,7 +362,7 @@ def test_transposing_more_than_computing_is_a_problem() -> None:
         "Transpose",
     )
     assert found["title"] == "Transposing tensors takes much of the steps"
-    assert findings(trace_of(rows(1.3))).empty
+    assert trace_of(rows(1.3)).findings.empty
 
 
 def test_line_of_an_op_is_one_that_does_not_call_the_model() -> None:
@@ -383,7 +382,7 @@ def test_many_starts_of_small_ops_are_a_problem(starts: int, *, reported: bool) 
     each = 9.9 / starts
     run = {"kind": "host", "lane": "tf_Compute/1"}
     rows = [op("ExecutorState::Process", each * at, each * (at + 0.99), **run) for at in range(starts)]
-    table = findings(trace_of([*rows, op("TensorListStack", 9.9, 10, ("train.py", 5))]))
+    table = trace_of([*rows, op("TensorListStack", 9.9, 10, ("train.py", 5))]).findings
     found = table[table["id"] == "host_compute"].to_dict("records")
     assert bool(found) == reported
     if reported:
@@ -420,7 +419,7 @@ def test_time_around_small_ops_is_an_observation(
     rows = [op("Mul", each * at, each * at + op_ms, ("train.py", at % 9)) for at in range(ops)]
     trace = trace_of([run, *rows], length_ms)
     if not reported:
-        assert "overhead" not in [figures.get("kind") for figures in findings(trace)["figures"]]
+        assert "overhead" not in [figures.get("kind") for figures in trace.findings["figures"]]
         return
     found = host_compute([run, *rows], length_ms)
     figures = found["figures"]
@@ -440,7 +439,7 @@ def test_small_ops_of_a_loop_are_those_of_its_line(recorded: int) -> None:
     body = [
         op("MatMul", 9 + at / 100, 9.009 + at / 100, loop, library, ("train.py", 2)) for at in range(recorded)
     ]
-    found = findings(trace_of([*starts, *body, op("TensorListStack", 9.6, 9.7, loop)])).set_index("id")
+    found = trace_of([*starts, *body, op("TensorListStack", 9.6, 9.7, loop)]).findings.set_index("id")
     assert "train.py:5 has the most time of recorded ops" in found.loc["host_compute"]["text"]
 
 
@@ -452,7 +451,7 @@ def test_calls_of_jax_take_as_long_as_calls_of_steps(calls: int, *, reported: bo
         for at in range(calls)
     ]
     rows += [op("wrapped_add", each * (at + 0.1), each * (at + 0.1) + 0.01) for at in range(calls)]
-    figures = [figures for figures in findings(trace_of(rows, 20))["figures"] if "ops" in figures]
+    figures = [figures for figures in trace_of(rows, 20).findings["figures"] if "ops" in figures]
     assert bool(figures) is reported
     for one in figures:
         assert (one["kind"], one["program"], one["ops"]) == ("overhead", "jax", 4 * calls)

@@ -7,7 +7,6 @@ import pytest
 
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import source_lines
-from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.core.metadata import PROFILES, PYTHON_SAMPLES, THREAD_SAMPLES, table_of
 
 MS = 1_000_000
@@ -77,14 +76,14 @@ OWN_THREAD = {"line": 50, "function": "watch", "called": 0, "running": 1}
 
 
 def found(trace: Trace, key: str) -> dict[str, Any]:
-    table = findings(trace)
+    table = trace.findings
     (row,) = table[table["id"] == key].to_dict("records")
     return {str(name): value for name, value in row.items()}
 
 
 def test_waits_for_the_lock_in_steps_are_waits_for_input() -> None:
     trace = loop(in_step_ms=5, samples=(RUNS,))
-    first = findings(trace).iloc[0]
+    first = trace.findings.iloc[0]
     assert (first["id"], first["level"]) == ("input_bound.all", "problem")
     assert first["share"] == pytest.approx(5 / 15, rel=0.01)
     assert first["figures"]["lock"]["python"]["line"] == "data.py:7"
@@ -95,7 +94,7 @@ def test_waits_for_the_lock_in_steps_are_waits_for_input() -> None:
 
 def test_waits_for_the_lock_between_steps_are_waits_for_input() -> None:
     trace = loop(between_ms=5, input_ms=1, samples=(RUNS,))
-    first = findings(trace).iloc[0]
+    first = trace.findings.iloc[0]
     assert (first["id"], first["level"]) == ("between_steps", "problem")
     assert first["figures"]["lock"]["of_input"]
     assert first["lost_ns"] == pytest.approx(9 * 6 * MS, rel=0.01)
@@ -112,14 +111,14 @@ def test_line_is_that_of_the_thread_that_runs() -> None:
 
 def test_python_of_the_loop_is_named_beside_the_pipelines() -> None:
     trace = loop(python_ms=15, between_ms=1, samples=(RUNS,))
-    first = findings(trace).iloc[0]
+    first = trace.findings.iloc[0]
     assert (first["id"], first["figures"]["line"]) == ("between_steps", "train.py:3")
     assert first["lost_ns"] == pytest.approx(9 * 16 * MS, rel=0.01)
 
 
 def test_function_that_releases_the_lock_is_not_blamed() -> None:
     trace = loop(input_ms=5, samples=(SLEEPS,))
-    first = findings(trace).iloc[0]
+    first = trace.findings.iloc[0]
     assert (first["id"], first["figures"]["lock"]) == ("between_steps", None)
     assert first["lost_ns"] == pytest.approx(9 * 5 * MS, rel=0.01)
 
@@ -127,7 +126,7 @@ def test_function_that_releases_the_lock_is_not_blamed() -> None:
 @pytest.mark.parametrize("is_function", [False, True])
 def test_lines_and_findings_agree_on_waits_for_the_lock(is_function: bool) -> None:
     trace = loop(in_step_ms=8, between_ms=5, samples=(RUNS,), is_function=is_function)
-    assert findings(trace).iloc[0]["figures"]["lock"]["python"]["line"] == "data.py:7"
+    assert trace.findings.iloc[0]["figures"]["lock"]["python"]["line"] == "data.py:7"
     table = source_lines(trace)
     assert table["file"][table["line"].notna()].tolist() == ["data.py"]
     waiting = table.set_index("reason")["host_ns"]["waiting"]
@@ -151,25 +150,25 @@ def test_end_of_an_iterator_is_no_time_of_a_line() -> None:
 
 
 def test_waits_without_other_python_are_not_for_the_lock() -> None:
-    table = findings(loop(in_step_ms=5, calls=("DecodeJpeg",)))
+    table = loop(in_step_ms=5, calls=("DecodeJpeg",)).findings
     assert "input_bound.all" not in set(table["id"])
     assert not any("lock" in text for text in table["text"] + table["advice"])
 
 
 def test_thread_of_the_program_that_holds_the_lock_is_named() -> None:
-    first = findings(loop(in_step_ms=5, samples=(OWN_THREAD,), calls=())).iloc[0]
+    first = loop(in_step_ms=5, samples=(OWN_THREAD,), calls=()).findings.iloc[0]
     assert (first["id"], first["level"], first["figures"]["kind"]) == ("host_compute", "problem", "lock")
     assert first["share"] == pytest.approx(5 / 15, rel=0.01)
     assert "data.py:50" in first["text"]
-    paused = findings(loop(between_ms=5, samples=(OWN_THREAD,), calls=())).iloc[0]
+    paused = loop(between_ms=5, samples=(OWN_THREAD,), calls=()).findings.iloc[0]
     assert (paused["id"], paused["level"]) == ("between_steps", "problem")
     assert "data.py:50" in paused["text"]
 
 
 def test_eager_ops_are_not_blamed_for_waiting() -> None:
     waiting, calling = (eager(wait) for wait in (0.9, 0.0))
-    assert findings(waiting).iloc[0]["id"] == "input_bound.all"
-    assert findings(calling).iloc[0]["figures"]["kind"] == "eager"
+    assert waiting.findings.iloc[0]["id"] == "input_bound.all"
+    assert calling.findings.iloc[0]["figures"]["kind"] == "eager"
 
 
 def eager(wait_ms: float) -> Trace:
@@ -195,7 +194,7 @@ def eager(wait_ms: float) -> Trace:
 def test_periodic_steps_are_explained_by_the_lock() -> None:
     """Every second step waits for the lock; without Python in the pipeline these steps have a period."""
     times = {step: 12 * (step % 2) for step in range(20)}
-    kinds = {op: set(findings(uneven(times, op))["id"]) for op in ("EagerPyFunc", "DecodeJpeg")}
+    kinds = {op: set(uneven(times, op).findings["id"]) for op in ("EagerPyFunc", "DecodeJpeg")}
     assert "slow_steps.periodic" in kinds["DecodeJpeg"]
     assert not any(key.startswith("slow_steps") for key in kinds["EagerPyFunc"])
 
@@ -221,6 +220,6 @@ def test_share_of_few_samples_is_a_count(count: int, text: str) -> None:
     between = samples[samples.index % 2 == 1].head(1)
     repeated = pd.concat([between] * count, ignore_index=True)
     trace.metadata[PYTHON_SAMPLES] = repeated.assign(time_ns=repeated["time_ns"] + 2 * MS)
-    first = findings(trace).iloc[0]
+    first = trace.findings.iloc[0]
     assert first["figures"]["samples"] == count
     assert f"train.py:3 in run runs in {text}" in first["text"]

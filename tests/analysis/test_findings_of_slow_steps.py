@@ -9,7 +9,6 @@ import pytest
 import tfvis_nb as tv
 from tests.support.h200_traces import read_h200
 from tfvis_nb import events
-from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.core.metadata import PYTHON_SAMPLES, THREAD_SAMPLES, table_of
 
 MS = 1_000_000
@@ -32,7 +31,7 @@ def _steps(durations: list[int], work: list[int]) -> tv.Trace:
 
 def test_steps_with_more_work_differ_from_slower_steps() -> None:
     trace = _steps([1000] * 6 + [2000, 1000, 3000, 1000], [600] * 6 + [1200, 600, 600, 600])
-    table = findings(trace)
+    table = trace.findings
     slow = table[table["kind"] == "slow steps"]
     more, longer = (slow[slow["id"] == f"slow_steps.{case}"].iloc[0] for case in ("more_work", "longer"))
     assert (more["figures"]["steps"], more["lost_ns"]) == ([6], 1000)
@@ -45,7 +44,7 @@ def test_steps_beyond_six_are_counted(slow: int, rest: str) -> None:
     # At distances without a period.
     starts = [1 + step * (step + 5) // 2 for step in range(slow)]
     durations = [3000 if step in starts else 1000 for step in range(90)]
-    table = findings(_steps(durations, [600] * 90))
+    table = _steps(durations, [600] * 90).findings
     title = table[table["id"] == "slow_steps.longer"]["title"].iloc[0]
     assert title.split(" and ")[1].split(" take")[0] == rest
 
@@ -56,7 +55,7 @@ def test_steps_beyond_six_are_counted(slow: int, rest: str) -> None:
 def test_a_label_with_another_number_is_named(label: str, *, named: bool) -> None:
     trace = _steps([1000] * 8 + [3000, 1000], [600] * 10)
     trace.step_labels = {8: label}
-    (longer,) = findings(trace).query("id == 'slow_steps.longer'").to_dict("records")
+    (longer,) = trace.findings.query("id == 'slow_steps.longer'").to_dict("records")
     assert longer["step"] == 8
     assert longer["figures"].get("step_label") == (label if named else None)
     assert (f"({label})" in longer["text"]) == named
@@ -65,7 +64,7 @@ def test_a_label_with_another_number_is_named(label: str, *, named: bool) -> Non
 @pytest.mark.thorough
 @pytest.mark.collection("h200/mlp_60steps.tar.xz")
 def test_the_slowest_step_with_more_work_has_its_own_cause() -> None:
-    table = findings(read_h200(["mlp_60steps.tar.xz"])).set_index("id")
+    table = read_h200(["mlp_60steps.tar.xz"]).findings.set_index("id")
     figures = table["figures"]["slow_steps.more_work"]
     assert (figures["steps"], figures["step"], figures["stalls"]) == ([13, 33, 53], 13, True)
     assert (figures["excess_ns"] // 10**5, figures["work_excess_ns"] // 1000) == (234, 106)
@@ -84,7 +83,7 @@ def test_more_copies_in_each_slow_step_mean_a_larger_batch() -> None:
 
 
 def _h2d_bytes(trace: tv.Trace) -> list[int] | None:
-    found: dict[str, Any] = findings(trace).set_index("id")["figures"]["slow_steps.more_work"]
+    found: dict[str, Any] = trace.findings.set_index("id")["figures"]["slow_steps.more_work"]
     return found["h2d_bytes"]  # type: ignore[no-any-return]
 
 
@@ -103,7 +102,7 @@ def _with_copies(trace: tv.Trace, sizes: list[int]) -> tv.Trace:
 
 def test_a_stall_is_one_host_event_and_threads_are_summed() -> None:
     trace = _steps([1000] * 6 + [3000, 1000, 1000, 1000], [100] * 6 + [200, 100, 100, 100])
-    stalled = findings(trace).query("kind == 'slow steps'")
+    stalled = trace.findings.query("kind == 'slow steps'")
     assert stalled["id"].tolist() == ["slow_steps.more_work"]
     assert stalled["figures"].tolist()[0]["stalls"]
     cpu = {"kind": "op", "op": "MatMul", "device": "/device:CPU:0", "name": "MatMul"}
@@ -114,7 +113,7 @@ def test_a_stall_is_one_host_event_and_threads_are_summed() -> None:
         for lane in ("ops", "ops (1)")
     ]
     table = events.build({name: [row[name] for row in rows] for name in rows[0]})
-    longer = findings(tv.Trace(table)).query("kind == 'slow steps'")
+    longer = tv.Trace(table).findings.query("kind == 'slow steps'")
     assert longer["id"].tolist() == ["slow_steps.longer"]
     known = {"activity": "host_compute", "activity_ns": 2000, "op": "MatMul", "op_ns": 4000}
     assert known.items() <= longer["figures"].tolist()[0].items()
@@ -131,19 +130,19 @@ def test_an_op_with_hardly_any_of_the_extra_time_is_not_named(more: int, named: 
         )
     ]
     table = events.build({name: [row[name] for row in rows] for name in rows[0]} | {"kind": ["op"] * 20})
-    (figures,) = findings(tv.Trace(table)).query("id == 'slow_steps.longer'")["figures"]
+    (figures,) = tv.Trace(table).findings.query("id == 'slow_steps.longer'")["figures"]
     assert (figures["excess_ns"], figures["op"]) == (2000, named)
 
 
 def test_a_step_longer_by_device_work_has_no_other_cause() -> None:
     trace = _steps([1000] * 6 + [2000, 1000, 1000, 1000], [500] * 6 + [1500, 500, 500, 500])
-    table = findings(trace)
+    table = trace.findings
     assert table["id"].tolist()[-1] == "slow_steps.more_work"
     assert not table["figures"].tolist()[-1]["stalls"]
 
 
 def test_a_slow_first_step_is_none_of_the_slow_steps() -> None:
-    assert findings(_steps([5000] + [1000] * 9, [100] * 10)).query("kind == 'slow steps'").empty
+    assert _steps([5000] + [1000] * 9, [100] * 10).findings.query("kind == 'slow steps'").empty
 
 
 @pytest.mark.parametrize(
@@ -158,7 +157,7 @@ def test_a_slow_first_step_is_none_of_the_slow_steps() -> None:
 )
 def test_steps_of_unlike_length_are_told(durations: list[int], long: int, excess: int) -> None:
     trace = _steps(durations, [100] * 10)
-    slow = findings(trace).query("kind == 'slow steps'")
+    slow = trace.findings.query("kind == 'slow steps'")
     assert slow["id"].tolist() == ["slow_steps.uneven"] * bool(long)
     if long:
         figures, level = slow["figures"].tolist()[0], slow["level"].tolist()
@@ -173,14 +172,14 @@ def test_steps_of_unlike_length_are_told(durations: list[int], long: int, excess
 def test_the_second_step_may_be_slow() -> None:
     first, slow = 20_000, 5000
     trace = _steps([first, slow, *[1000] * 8], [600] * 10)
-    longer = findings(trace).set_index("id").loc["slow_steps.longer"]
+    longer = trace.findings.set_index("id").loc["slow_steps.longer"]
     assert (longer["figures"]["steps"], longer["lost_ns"]) == ([1], slow - 1000)
 
 
 def test_one_slow_step_in_a_period_is_a_problem() -> None:
     durations = [3000 if step % 5 == 4 else 1000 for step in range(30)]
     durations[7] = 1600
-    found = findings(_steps(durations, [600] * 30)).set_index("id")
+    found = _steps(durations, [600] * 30).findings.set_index("id")
     periodic = found.loc["slow_steps.periodic"]
     assert (periodic["level"], periodic["figures"]["period"]) == ("problem", 5)
     assert periodic["figures"]["steps"] == [4, 9, 14, 19, 24, 29]
@@ -192,12 +191,12 @@ def test_one_slow_step_in_a_period_is_a_problem() -> None:
 )
 def test_of_few_steps_almost_half_may_be_slow(steps: int, slow: int, *, reported: bool) -> None:
     durations = [1000] * (steps - slow) + [4000] * slow
-    assert ("slow_steps.longer" in set(findings(_steps(durations, [600] * steps))["id"])) == reported
+    assert ("slow_steps.longer" in set(_steps(durations, [600] * steps).findings["id"])) == reported
 
 
 def test_slow_steps_without_a_period_are_minor() -> None:
     durations = [4000 if step in (4, 6, 13, 21) else 1000 for step in range(30)]
-    found = findings(_steps(durations, [600] * 30)).set_index("id")
+    found = _steps(durations, [600] * 30).findings.set_index("id")
     assert (found["level"]["slow_steps.longer"], found["share"]["slow_steps.longer"] > 0.1) == ("minor", True)
 
 
@@ -214,13 +213,13 @@ def test_slow_step_of_an_op_that_others_do_not_run_is_a_problem(op: str, each_ns
     rows.append({"op": op, "start_ns": 9900, "duration_ns": 5000, "step": 9})
     columns = {name: [row[name] for row in rows] for name in rows[0]}
     more = {"kind": ["op"] * len(rows), "device": ["/device:CPU:0"] * len(rows), "lane": ["ops"] * len(rows)}
-    found = findings(tv.Trace(events.build(columns | more))).set_index("id").loc["slow_steps.longer"]
+    found = tv.Trace(events.build(columns | more)).findings.set_index("id").loc["slow_steps.longer"]
     assert (found["level"], found["figures"]["op"]) == (level, op)
 
 
 def test_slow_op_that_all_steps_run_is_minor() -> None:
     durations = [4000 if step == 4 else 1000 for step in range(10)]
-    level = findings(_steps(durations, [0] * 10)).set_index("id")["level"]["slow_steps.longer"]
+    level = _steps(durations, [0] * 10).findings.set_index("id")["level"]["slow_steps.longer"]
     assert level == "minor"
 
 
@@ -252,7 +251,7 @@ def _with_python(
 @pytest.mark.parametrize("every", [4, 5, 7, 9])
 def test_python_of_periodic_steps_is_no_python_of_each_step(every: int) -> None:
     trace = _with_python(dict.fromkeys(range(every - 1, 28, every), 200))
-    table = findings(trace)
+    table = trace.findings
     assert table["id"].tolist() == ["slow_steps.periodic"]
     figures = table["figures"][0]
     assert (figures["period"], figures["python"]["line"]) == (every, "train.py:7")
@@ -261,13 +260,13 @@ def test_python_of_periodic_steps_is_no_python_of_each_step(every: int) -> None:
 
 
 def test_python_of_a_few_steps_names_its_line() -> None:
-    (found,) = findings(_with_python({11: 200, 20: 300})).to_dict("records")
+    (found,) = _with_python({11: 200, 20: 300}).findings.to_dict("records")
     assert (found["id"], found["level"]) == ("slow_steps.longer", "problem")
     assert "train.py:7" in found["advice"]
 
 
 def test_advice_is_not_about_a_line_in_one_sample() -> None:
-    found = findings(_with_python({11: 10})).set_index("id").loc["slow_steps.longer"]
+    found = _with_python({11: 10}).findings.set_index("id").loc["slow_steps.longer"]
     assert found["figures"]["python"]["samples"] == 1
     assert "train.py:7" in found["text"]
     assert "train.py:7" not in found["advice"]
@@ -276,7 +275,7 @@ def test_advice_is_not_about_a_line_in_one_sample() -> None:
 def test_few_steps_with_most_extra_time_are_slow() -> None:
     noise = dict.fromkeys((3, 5, 8, 12, 14, 17, 19, 23), 2)
     (found,) = (
-        findings(_with_python(noise | {11: 200, 20: 300})).query("kind == 'slow steps'").to_dict("records")
+        _with_python(noise | {11: 200, 20: 300}).findings.query("kind == 'slow steps'").to_dict("records")
     )
     assert (found["id"], found["figures"]["steps"]) == ("slow_steps.longer", [11, 20])
 
@@ -284,7 +283,7 @@ def test_few_steps_with_most_extra_time_are_slow() -> None:
 def test_python_of_each_step_is_reported_beside_slow_steps() -> None:
     took = {step: 400 if step % 7 == 6 else 30 for step in range(28)}
     line_of = dict.fromkeys(range(6, 28, 7), 9)
-    found = findings(_with_python(took, line_of=line_of)).set_index("id")
+    found = _with_python(took, line_of=line_of).findings.set_index("id")
     lines = {key: found["figures"][key]["python"]["line"] for key in ("slow_steps.periodic", "host_compute")}
     assert lines == {"slow_steps.periodic": "train.py:9", "host_compute": "train.py:7"}
     assert found["share"].sum() < 1
@@ -303,7 +302,7 @@ def test_python_of_eager_steps_is_not_called_ops() -> None:
     columns = {"op": op, "name": op, "kind": kind, "lane": ["python"] * len(op), "step": number}
     columns |= {"start_ns": [ms * MS for ms in start], "duration_ns": [ms * MS for ms in took]}
     columns |= {"detail": detail, "device": ["/device:CPU:0"] * len(op)}
-    assert findings(tv.Trace(events.build(columns)))["id"].tolist() == ["slow_steps.periodic"]
+    assert tv.Trace(events.build(columns)).findings["id"].tolist() == ["slow_steps.periodic"]
 
 
 @pytest.mark.parametrize(
@@ -319,7 +318,7 @@ def test_thread_that_runs_in_most_samples_can_be_the_cause(
     trace.metadata[PYTHON_SAMPLES] = table_of(PYTHON_SAMPLES, looks)
     sampled = [look | thread for look in looks[::runs]] if runs else []
     trace.metadata[THREAD_SAMPLES] = table_of(THREAD_SAMPLES, sampled)
-    found = findings(trace).set_index("id").loc["slow_steps.longer"]
+    found = trace.findings.set_index("id").loc["slow_steps.longer"]
     assert bool(found["figures"]["thread"]) == named == ("log.py:9" in found["advice"])
 
 
@@ -327,7 +326,7 @@ def test_thread_that_runs_in_most_samples_can_be_the_cause(
 def test_step_without_a_recorded_cause_points_to_other_programs(call: str, activity: str) -> None:
     trace = _with_python({11: 60}, call=call)
     trace.metadata.clear()
-    (found,) = findings(trace).to_dict("records")
+    (found,) = trace.findings.to_dict("records")
     assert (found["id"], found["level"]) == ("slow_steps.longer", "minor")
     assert found["figures"]["activity"] == activity
     # A sentence before it says whether anything is recorded.
@@ -341,6 +340,6 @@ def test_rare_call_of_the_runtime_is_named() -> None:
     call |= {"device": "/device:CPU:0", "start_ns": end - 60 * MS, "duration_ns": 60 * MS}
     columns = {name: [*trace.events[name].tolist(), value] for name, value in call.items()}
     table, _ = events.order(events.build(columns))
-    found = findings(tv.Trace(table, step_labels=trace.step_labels)).set_index("id").loc["slow_steps.longer"]
+    found = tv.Trace(table, step_labels=trace.step_labels).findings.set_index("id").loc["slow_steps.longer"]
     assert (found["level"], found["figures"]["op"]) == ("minor", "TFE_DeleteTensorHandle")
     assert "Check whether TFE_DeleteTensorHandle" in found["advice"]

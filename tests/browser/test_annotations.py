@@ -1,6 +1,5 @@
 """Annotations in an exported page, which a colleague sees, edits and sends back."""
 
-import json
 import re
 from pathlib import Path
 
@@ -10,6 +9,7 @@ from playwright.sync_api import Browser, expect
 from tests.browser.timeline import OpenExported, Timeline, asks_before_it_goes, saved
 from tests.browser.watched import Watched
 from tests.real_traces import DATA, real_trace
+from tests.support.page_options import page_options
 from tfvis_nb import Trace
 from tfvis_nb.core.trace import replaced
 
@@ -115,9 +115,7 @@ def test_a_colleague_sees_edits_and_sends_back(
         deleted.get_by_role("button", name="Undo").click()
         page.reload()
     text = third.read_text("utf-8")
-    found = re.search(r'id="tfvis-options">(.*?)</script>', text)
-    assert found
-    kept = json.loads(found[1])["annotations"]
+    kept = page_options(text)["annotations"]
     assert [each["name"] for each in kept] == ["before it", "the longest / why?"]
     # Apart from the options and the list it is the page that was exported first.
     start = page_file.read_text("utf-8")

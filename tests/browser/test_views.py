@@ -1,6 +1,5 @@
 """The view of an exported page: its author's, the one in its address, and those with names."""
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from tests.browser.timeline import (
     saved,
 )
 from tests.real_traces import DATA, real_trace
+from tests.support.page_options import page_options
 from tfvis_nb import Trace, events, show_timeline
 from tfvis_nb.core.trace import replaced
 from tfvis_nb.display.timeline.timeline_widget import TimelineWidget
@@ -40,12 +40,6 @@ REOPEN = """(element) => {
     popover.showPopover();
 }"""
 LONG = "images of a step " * 10
-
-
-def options(path: Path) -> Any:
-    found = re.search(r'id="tfvis-options">(.*?)</script>', path.read_text("utf-8"))
-    assert found
-    return json.loads(found[1])
 
 
 def axis(timeline: Timeline) -> Locator:
@@ -81,7 +75,7 @@ def test_a_colleague_sees_the_view_of_the_sender(exported: OpenExported, tmp_pat
     expect(axis(timeline)).not_to_have_attribute("aria-label", "Time axis, +2.000 ms to +3.000 ms")
     timeline.root.get_by_role("button", name="Details").click()
     expect(timeline.details).to_be_visible()
-    view = options(saved(timeline.page, tmp_path / "again.html"))["view"]
+    view = page_options(saved(timeline.page, tmp_path / "again.html").read_text("utf-8"))["view"]
     assert view["details"]
     assert 2_000_000 < view["start"] < view["end"] < 3_000_000
 
@@ -220,7 +214,7 @@ def test_views_are_named_and_gone_back_to(
     page.keyboard.press("0")
     choose(timeline.root, "Colour", "kind")
     again = saved(page, tmp_path / "again.html")
-    assert [(view["name"], view["color_by"]) for view in options(again)["views"]] == [
+    assert [(view["name"], view["color_by"]) for view in page_options(again.read_text("utf-8"))["views"]] == [
         (HOSTILE, "kind"),
         ("by op", "op"),
     ]
@@ -246,7 +240,10 @@ def test_views_are_named_and_gone_back_to(
     page.keyboard.press("v")
     views.get_by_role("button", name="Delete the view by op").click()
     page.keyboard.press("Escape")
-    assert [view["name"] for view in options(saved(page, tmp_path / "third.html"))["views"]] == [HOSTILE]
+    assert [
+        view["name"]
+        for view in page_options(saved(page, tmp_path / "third.html").read_text("utf-8"))["views"]
+    ] == [HOSTILE]
 
 
 def test_the_view_as_vectors(exported: OpenExported, tmp_path: Path) -> None:

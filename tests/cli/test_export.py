@@ -16,6 +16,7 @@ import tfvis_nb as tv
 from tests.cli.command import complaint, tfvis_nb, tfvis_nb_here
 from tests.support.coded_trace import coded
 from tests.support.examples import sample
+from tests.support.page_options import page_options
 from tests.support.step_stats import one_op
 from tests.support.texts import pattern_of, says
 from tfvis_nb.cli import main
@@ -58,9 +59,7 @@ def test_options_of_the_page(data: Path, tmp_path: Path) -> None:
     target = tmp_path / "a.html"
     words = ["--group-by", "kind", "--color-by", "op", "--lane-filter", "recv"]
     assert main(["export", str(data / "cpu_tf18_dist.pb.xz"), "-o", str(target), *words]) == 0
-    found = re.search(r'id="tfvis-options">(.*?)</script>', target.read_text(encoding="utf-8"))
-    assert found is not None
-    options = json.loads(found[1])
+    options = page_options(target.read_text(encoding="utf-8"))
     assert (options["group_by"], options["color_by"], options["lane_filter"]) == ("kind", "op", "recv")
 
 

@@ -1,7 +1,6 @@
 """Annotations in widgets, pages, pictures and Parquet files."""
 
 import base64
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import traitlets
 import tfvis_nb as tv
 from tests.display.test_gap_compression import far_apart
 from tests.real_traces import DATA, real_trace
+from tests.support.page_options import page_options
 from tfvis_nb import Trace, read_trace, show_dashboard, show_timeline
 from tfvis_nb.core.trace import replaced
 from tfvis_nb.display.pages.static_html import static_html
@@ -27,13 +27,6 @@ def trace() -> Trace:
 
 def origin(trace: Trace) -> int:
     return int(trace.events["start_ns"].iloc[0])
-
-
-def options(page: str) -> dict[str, Any]:
-    found = re.search(r'id="tfvis-options">(.*?)</script>', page)
-    assert found
-    values: dict[str, Any] = json.loads(found[1])
-    return values
 
 
 def made(**given: Any) -> dict[str, Any]:
@@ -85,17 +78,17 @@ def test_the_front_end_and_python_see_the_same(trace: Trace) -> None:
 def test_pages_have_them(trace: Trace) -> None:
     trace.annotations = [{"event": 7, "name": HOSTILE, "text": HOSTILE}, {"event": 60, "name": "late"}]
     for page in (trace.to_html(), show_timeline(trace).to_html()):
-        shown = options(page)["annotations"]
+        shown = page_options(page)["annotations"]
         assert [(each["event"], each["name"]) for each in shown] == [(7, HOSTILE), (60, "late")]
         assert HOSTILE not in page
         assert "onclick=&quot;" in page
-    assert options(show_dashboard(trace).to_html())["annotations"] == shown
+    assert page_options(show_dashboard(trace).to_html())["annotations"] == shown
     comparison = tv.show_comparison(trace, trace).to_html()
-    assert [len(side["annotations"]) for side in options(comparison)["sides"]] == [2, 2]
+    assert [len(side["annotations"]) for side in page_options(comparison)["sides"]] == [2, 2]
     # A part of the run has those of its own events.
     first = trace.events.iloc[7]
     start = int(first["start_ns"])
-    part = options(trace.to_html(time_range=(start, start + int(first["duration_ns"]))))["annotations"]
+    part = page_options(trace.to_html(time_range=(start, start + int(first["duration_ns"]))))["annotations"]
     assert [each["name"] for each in part] == [HOSTILE]
     assert part[0]["event"] < 7
 

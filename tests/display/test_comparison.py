@@ -16,6 +16,7 @@ import pytest
 import tfvis_nb as tv
 from tests.analysis.test_compared_steps import OPS, training
 from tests.real_traces import DATA, real_trace
+from tests.support.page_options import page_options
 from tests.support.session_files import filled
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
@@ -319,7 +320,7 @@ def test_the_page_holds_both(two: tuple[Trace, Trace], tmp_path: Path) -> None:
     for number, timeline in enumerate((shown.a, shown.b)):
         assert page_part(page, f"drawn-{number}") == timeline._drawn
         assert page_part(page, f"details-{number}")
-    options = json.loads(page.split('id="tfvis-options">')[1].split("<")[0])
+    options = page_options(page)
     assert [side["group_by"] for side in options["sides"]] == ["kind", "kind"]
     assert [side["color_by"] for side in options["sides"]] == ["kind", "op"]
     assert options["sides"][0]["selection"] == {"events": [3]}

@@ -16,6 +16,7 @@ from traitlets import TraitError
 
 import tfvis_nb as tv
 from tests.real_traces import DATA, real_trace
+from tests.support.page_options import page_options
 from tests.support.texts import raises_id
 from tfvis_nb.display import bokehjs, tabs
 from tfvis_nb.display.dashboard import computed_tabs, tabs_widget
@@ -224,7 +225,7 @@ def test_the_page_holds_everything(trace: tv.Trace, tmp_path: Path) -> None:
     assert packed["bokeh"] == bokehjs.version()
     assert [each["title"] for each in packed["tabs"]] == titles(trace)
     assert page_part(page, "bokeh") == bokehjs.compressed_code()
-    options = json.loads(page.split('id="tfvis-options">')[1].split("<")[0])
+    options = page_options(page)
     assert (options["group_by"], options["selection"]) == ("kind", {"events": [3]})
 
 

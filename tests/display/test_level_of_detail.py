@@ -5,48 +5,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from tests.large_traces import answers_of, decoded, layout_of, made_up
 from tests.real_traces import DATA, SHARED, real_trace
-from tests.support.examples import examples
 from tfvis_nb import Trace
-from tfvis_nb.analysis.events.row_packing import pack_rows
 from tfvis_nb.display.large.layout import Layout
 from tfvis_nb.display.large.level_of_detail import Entries, coarsest_needed, everything, merge
 
 REAL = [DATA / "local_mlp_step1.pb", *sorted(SHARED.glob("h200/inception_step1.pb.xz"))]
-
-
-def naive_rows(start: list[int], duration: list[int]) -> list[int]:
-    free: list[int] = []
-    rows = []
-    for begin, length in zip(start, duration, strict=True):
-        row = next((row for row, time in enumerate(free) if time <= begin), len(free))
-        if row == len(free):
-            free.append(0)
-        free[row] = begin + max(length, 1)
-        rows.append(row)
-    return rows
-
-
-@settings(max_examples=examples(60))
-@given(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 30)), max_size=60))
-def test_rows_are_first_fit(pairs: list[tuple[int, int]]) -> None:
-    pairs.sort()
-    start, duration = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-    got = pack_rows(np.array(start, "i8"), np.array(duration, "i8"), np.array([len(pairs)]))
-    assert got.tolist() == naive_rows(start, duration)
-
-
-def test_rows_of_a_lane_with_more_rows_than_are_found_one_by_one() -> None:
-    random = np.random.default_rng(4)
-    start = np.sort(random.integers(0, 4000, 2000))
-    duration = random.integers(0, 900, 2000)
-    got = pack_rows(start, duration, np.array([2000]))
-    assert got.max() > 100
-    assert got.tolist() == naive_rows(start.tolist(), duration.tolist())
 
 
 @pytest.mark.parametrize("shift", [0, 3, 6, 10, 14, 40])

@@ -10,6 +10,7 @@ from anywidget import AnyWidget
 from traitlets import TraitError
 
 from tests.real_traces import DATA, real_trace
+from tests.support.page_options import page_options
 from tests.support.texts import raises_id
 from tests.wire_reader import read_container
 from tfvis_nb import Trace, events
@@ -218,7 +219,7 @@ def test_to_html_has_the_options_and_the_selection_of_now(trace: Trace, tmp_path
     assert path == tmp_path / "page.html"
     text = path.read_text(encoding="utf-8")
     assert text == widget.to_html()
-    options = json.loads(text.split('id="tfvis-options">')[1].split("</script>")[0])
+    options = page_options(text)
     assert options == {
         "height": 300,
         "group_by": "device",

@@ -43,21 +43,6 @@ describe("packLanes", () => {
     expect(seen.every((times) => times === 1)).toBe(true);
   });
 
-  it("puts each event into the first row that is free", () => {
-    const drawn = makeDrawn(overlapping(5, 3000, 4000, 60));
-    const rowOf = new Map<number, number>();
-    for (const rows of packLanes(drawn, null))
-      for (const row of rows) for (const id of row.ids) rowOf.set(id, row.index);
-    const free: number[][] = drawn.lanes.map(() => []);
-    for (let id = 0; id < drawn.count; id++) {
-      const ends = free[drawn.lane[id]];
-      let first = ends.findIndex((end) => end <= drawn.start[id]);
-      if (first < 0) first = ends.length;
-      ends[first] = drawn.start[id] + Math.max(drawn.duration[id], 1);
-      expect(rowOf.get(id)).toBe(first);
-    }
-  });
-
   it("keeps lanes without events, and takes only the events of a step", () => {
     const drawn = makeDrawn([
       { start: 0, duration: 2, lane: 2, step: 3 },
