@@ -86,7 +86,7 @@ def decoded(data: bytes) -> tuple[dict[str, Any], pd.DataFrame]:
     table["event"] = columns["event"]
     table["begin"] = table["start"] + (0 if exact else np.array(columns["after"], "i8"))
     table["duration"] = extent if exact else [int(value) for value in columns["duration"]]
-    for name in ("op", "category", "step", "wait", "turn", "changed", "lit"):
+    for name in ("op", "category", "step", "wait", "tail", "changed", "lit"):
         if name in columns:
             table[name] = columns[name]
     return header, table

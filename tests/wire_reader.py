@@ -98,8 +98,7 @@ def read_drawn(data: bytes) -> tuple[dict[str, Any], list[dict[str, Any]]]:
                 "op": header["ops"][columns["op"][row]],
                 "category": header["categories"][columns["category"][row]],
                 "step": header["steps"][columns["step"][row] if "step" in columns else 0]["step"],
-                "wait": (wait := columns["wait"][row] if "wait" in columns else 0),
-                "turn": columns["turn"][row] if "turn" in columns else wait,
+                **{name: columns[name][row] if name in columns else 0 for name in ("wait", "tail")},
             }
         )
     return header, events

@@ -1,5 +1,6 @@
 /** The types of a trace in the browser, for every part of the front end. */
 
+import type { WireColumn } from "./wire/columns";
 import type { OutlineHeader, SentLane, Step, TimelineHeader } from "./wire/schema";
 import type { Strings } from "./wire/string_table";
 
@@ -34,11 +35,23 @@ export interface Described
   lanes: Lane[];
 }
 
+/** The columns that are not sent if they are 0 for all events. `OPTIONAL` in display/wire/bars.py lists them as well. */
+export const optionalColumns = (of: (name: string) => WireColumn | undefined) => ({
+  /** Nanoseconds of the event spent waiting. */
+  wait: of("wait"),
+  /** Those of them after its data has moved. */
+  tail: of("tail"),
+  /** 1 for the events of a predicted trace whose durations are not those recorded. */
+  changed: of("changed"),
+});
+
+export type Optional = Partial<ReturnType<typeof optionalColumns>>;
+
 /** Columns have one item an event; an event's id is its index in them, ordered by start. */
-export interface Drawn extends Described {
+export interface Drawn extends Described, Optional {
   count: number;
   start: Float64Array;
-  duration: Float64Array | Uint32Array;
+  duration: Float64Array;
   /** Text number in `names`. */
   name: Uint32Array;
   /** Index in `ops`. */
@@ -49,13 +62,7 @@ export interface Drawn extends Described {
   step: Uint16Array | Uint32Array | null;
   /** Index in `categories`. */
   category: Uint8Array;
-  /** Nanoseconds of the event spent waiting; null when no event waits. */
-  wait: Uint32Array | Float64Array | null;
-  /** Nanoseconds from its start until its data moves; null or missing when that is `wait`. */
-  turn?: Uint32Array | Float64Array | null;
   names: Strings;
-  /** 1 for the events of a predicted trace whose durations are not those recorded. */
-  changed?: Uint8Array | null;
   /** Set where starts count from each step's own, so that the ids are not in their order. */
   isAligned?: true;
   /**

@@ -4,6 +4,7 @@ import type { RangeFigures, RangeRow } from "../host/channel";
 import { joinLink, type LinkMessage } from "../host/channel";
 import { activityIn, kindIn, kindOf, moves, nameOf, opOf } from "../model/lanes/event_text";
 import { deviceLocation } from "../model/lanes/labels";
+import { moveOf } from "../model/lod/folded";
 import { highlightMask } from "../model/search/highlight";
 import { eventsIn, type RangeSelection, rangeStatistics } from "../model/search/range_statistics";
 import { NO_STEP } from "../model/types";
@@ -202,7 +203,7 @@ function rangeFigures(store: Store, range: RangeSelection): RangeFigures {
   };
 }
 
-type Span = [start: number, end: number];
+type Span = readonly [start: number, end: number];
 
 /** As transfer_matrix in analysis/communication: one row for what moved between two devices, the busiest first. */
 function routes({ run }: Store, details: DetailsView, events: readonly number[]): RangeRow[] {
@@ -214,18 +215,14 @@ function routes({ run }: Store, details: DetailsView, events: readonly number[])
   }
   const rows = [...between.values()].map((ids) => {
     const sizes = ids.map((id) => details.bytes(id));
-    const waited = (id: number) => run.wait?.[id] ?? 0;
     // A tensor waits after its start, a copy before it.
     const waits = ids.map((id): Span => {
       const start = run.start[id];
       return kindOf(run, id) === "transfer"
-        ? [start, start + waited(id)]
+        ? [start, start + (run.wait?.[id] ?? 0)]
         : [details.scheduled(id) ?? start, start];
     });
-    const moving = ids.map((id): Span => {
-      const start = run.start[id] + (run.turn?.[id] ?? waited(id));
-      return [start, start + run.duration[id] - waited(id)];
-    });
+    const moving = ids.map((id) => moveOf(run, id));
     const bytes = sizes.reduce<number>((sum, size) => sum + (size ?? 0), 0);
     const busy = covered(moving);
     const name = (device: string | null) => (device ? deviceLocation(device) : "");

@@ -10,7 +10,7 @@ import { liesIn } from "../model/lanes/selection_step";
 import { isSparse } from "../model/lanes/step_bars";
 import { tensorRows } from "../model/lanes/tensor_rows";
 import type { SameName } from "../model/lod/exact_events";
-import { beginsFolded, busyTime, foldRows, movesIn } from "../model/lod/folded";
+import { beginsFolded, busyTime, foldRows } from "../model/lod/folded";
 import { RowLevels } from "../model/lod/levels";
 import { mergedRows } from "../model/lod/merged";
 import { packLanes } from "../model/lod/rows";
@@ -387,7 +387,7 @@ class DerivedRows {
   folded(lane: number): Row {
     let row = this.#folded.get(lane);
     if (!row) {
-      row = foldRows(this.rows[lane], movesIn(this.drawn));
+      row = foldRows(this.rows[lane], this.drawn);
       this.#folded.set(lane, row);
     }
     return row;

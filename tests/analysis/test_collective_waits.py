@@ -17,7 +17,7 @@ from tfvis_nb import events
 from tfvis_nb.analysis.communication.collective_waits import COLUMNS, collective_waits, late_ranks
 from tfvis_nb.analysis.communication.waits import waits
 from tfvis_nb.analysis.subset import subset
-from tfvis_nb.display.wire.drawn import drawn
+from tfvis_nb.display.wire.bars import bar_bytes
 from tfvis_nb.reading.stepstats.label_grammar import is_collective
 
 RANKS = ["/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"]
@@ -282,7 +282,7 @@ def test_the_picture_shows_the_waits(shared: Path) -> None:
     expected = np.zeros(len(trace.events), np.int64)
     expected[trace.collective_waits["event"]] = trace.collective_waits["wait_ns"]
     assert waits(trace).tolist() == expected.tolist()
-    assert [row["wait"] for row in read_drawn(drawn(trace))[1]] == expected.tolist()
+    assert [row["wait"] for row in read_drawn(bar_bytes(trace))[1]] == expected.tolist()
 
     # Of one rank alone they are still known.
     ids = np.flatnonzero(trace.events["task"] == RANKS[0])

@@ -13,7 +13,7 @@ from tfvis_nb.analysis import slow_steps
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.display.tabs import tab
-from tfvis_nb.display.wire.drawn import drawn
+from tfvis_nb.display.wire.bars import bar_bytes
 
 SAMPLES = ("cpu_tf215_input.xplane.pb.xz", "gpu_tf221_dist.pb.xz", "gpu_tf221_mlp.pb.xz")
 
@@ -126,7 +126,7 @@ def test_steps_are_compared_with_their_kind_everywhere() -> None:
     table = slow_steps(trace)
     assert table["slow"].tolist() == [step == 3 for step in range(6)]
     assert rows(trace, "Steps", "Step by step")["ratio"].tolist() == table["ratio"].tolist()
-    header, _ = read_drawn(drawn(trace))
+    header, _ = read_drawn(bar_bytes(trace))
     assert [step.get("kind") for step in header["steps"]] == [None, 1] * 3
 
 

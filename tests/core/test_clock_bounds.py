@@ -18,7 +18,7 @@ from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.clock_bounds import combined, from_json
 from tfvis_nb.display.large.layout import lay_out
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
-from tfvis_nb.display.wire.drawn import drawn
+from tfvis_nb.display.wire.bars import bar_bytes
 from tfvis_nb.reading.concat import concatenate
 from tfvis_nb.reading.xspace.epoch import on_the_clock
 from tfvis_nb.recording.assemble import merged, whole_steps
@@ -104,10 +104,10 @@ def test_the_front_end_is_told() -> None:
         {"task": THIRD, "low": -3, "high": None},
     ]
     shown = compress_gaps(trace())
-    assert read_container(drawn(shown))[0]["clocks"] == bounds_in_notes
+    assert read_container(bar_bytes(shown))[0]["clocks"] == bounds_in_notes
     outline = answers_of(lay_out(shown, order_lanes(shown.events))).outline_bytes("", "windows")
     assert read_container(outline)[0]["clocks"] == bounds_in_notes
-    assert read_container(drawn(trace({})))[0]["clocks"] == []
+    assert read_container(bar_bytes(trace({})))[0]["clocks"] == []
 
 
 def test_hosts_of_one_run_have_bounds(data: Path) -> None:

@@ -8,7 +8,7 @@ from tests.real_traces import DATA, real_trace
 from tests.wire_reader import read_drawn
 from tfvis_nb.cli import main
 from tfvis_nb.core.note_order import HARMLESS, HINDERS, most_important_first
-from tfvis_nb.display.wire.drawn import drawn
+from tfvis_nb.display.wire.bars import bar_bytes
 from tfvis_nb.texts import Text, catalogue
 
 
@@ -28,7 +28,7 @@ def test_pages_and_overview_show_important_notes_first() -> None:
     expected = [str(note) for note in most_important_first(trace.notes)]
     assert expected[0].startswith("clocks left as recorded")
     assert expected != [str(note) for note in trace.notes]
-    assert read_drawn(drawn(trace))[0]["notes"] == trace.overview["notes"] == expected
+    assert read_drawn(bar_bytes(trace))[0]["notes"] == trace.overview["notes"] == expected
 
 
 def test_info_shows_important_notes_first(capsys: pytest.CaptureFixture[str]) -> None:

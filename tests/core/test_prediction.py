@@ -19,8 +19,8 @@ from tfvis_nb.core.metadata import PREDICTED_STEPS, PREDICTION, table_of
 from tfvis_nb.core.nested_columns import MOVED, RECORDED_DURATION
 from tfvis_nb.core.prediction import is_predicted, moved, prediction_sentence
 from tfvis_nb.display.large.layout import lay_out
+from tfvis_nb.display.wire.bars import bar_bytes
 from tfvis_nb.display.wire.details import details
-from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.texts import Text
 
 TASK = "/job:worker/replica:0/task:1"
@@ -41,7 +41,7 @@ def test_a_recorded_trace_is_not_predicted() -> None:
     trace = real_trace(DATA / "gpu_tf221_mlp.pb.xz")
     assert not is_predicted(trace)
     assert (moved(trace), prediction_sentence(trace)) == (None, "")
-    header, columns = read_container(drawn(trace))
+    header, columns = read_container(bar_bytes(trace))
     assert header["predicted"] == ""
     assert "changed" not in columns
 
@@ -84,7 +84,7 @@ def test_files_keep_it(predicted: Any, form: str, tmp_path: Path) -> None:
 def test_parts_and_pictures_keep_it(predicted: Any) -> None:
     part = subset(predicted, np.arange(10, 40))
     assert prediction_sentence(part) == prediction_sentence(predicted)
-    header, columns = read_container(drawn(part))
+    header, columns = read_container(bar_bytes(part))
     found = moved(part)
     assert found is not None
     assert header["predicted"] == prediction_sentence(part)
@@ -114,7 +114,7 @@ def test_odd_metadata_is_shown(nested: dict[str, pa.Array]) -> None:
     assert prediction_sentence(trace)
     assert "\u202e" not in prediction_sentence(trace)
     assert len(prediction_sentence(trace)) < 400
-    assert len(drawn(trace)) > 0
+    assert len(bar_bytes(trace)) > 0
     assert len(details(trace)) > 0
     assert "<img" in trace._repr_html_()
 

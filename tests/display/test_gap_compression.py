@@ -7,7 +7,7 @@ from tests.wire_reader import read_drawn
 from tfvis_nb import Trace, events
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.timeline.timeline_widget import TimelineWidget
-from tfvis_nb.display.wire.drawn import drawn
+from tfvis_nb.display.wire.bars import bar_bytes
 from tfvis_nb.texts import Text
 
 DAY_NS = 24 * 3600 * 10**9
@@ -34,7 +34,7 @@ def test_within_recordings_every_nanosecond_stays() -> None:
     waits = shown.events["start_ns"] - shown.events["scheduled_ns"]
     assert waits.tolist()[1:] == [1, 0, 0, 0]
     assert shown.notes[-1] == Text("pauses_shortened", pauses=2)
-    header, rows = read_drawn(drawn(shown))
+    header, rows = read_drawn(bar_bytes(shown))
     assert header["count"] == len(rows) == 5
 
 

@@ -16,8 +16,8 @@ from tfvis_nb.core.labels import printable
 from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.pages.page import PageTooLargeError, estimated_bytes
 from tfvis_nb.display.timeline.timeline_widget import show_timeline
+from tfvis_nb.display.wire.bars import bar_bytes
 from tfvis_nb.display.wire.details import details
-from tfvis_nb.display.wire.drawn import drawn
 
 VOID = {"meta", "img", "br"}
 
@@ -60,7 +60,7 @@ def trace() -> Trace:
 
 def test_the_page_carries_everything_and_asks_nobody(trace: Trace) -> None:
     page = Page(trace.to_html())
-    assert base64.b64decode(page.by_id("tfvis-drawn")) == drawn(trace)
+    assert base64.b64decode(page.by_id("tfvis-drawn")) == bar_bytes(trace)
     assert base64.b64decode(page.by_id("tfvis-details")) == details(trace)
     (policy,) = [meta for meta, _ in page.all("meta") if meta.get("http-equiv") == "Content-Security-Policy"]
     assert policy["content"] == (

@@ -16,7 +16,7 @@ from tests.wire_reader import read_container, signed, texts
 from tfvis_nb import Trace
 from tfvis_nb import events as tv_events
 from tfvis_nb.analysis import op_statistics
-from tfvis_nb.analysis.communication.waits import turns
+from tfvis_nb.analysis.communication.waits import tails
 from tfvis_nb.analysis.dataflow.edges import KINDS
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.palette import CATEGORIES
@@ -466,8 +466,8 @@ def test_parts_have_the_turns_of_tensors() -> None:
     asking = answers_of(layout_of(trace))
     _, bars = answered(asking, 0, asking.store.span, 1)
     bars = bars.set_index("event").sort_index()
-    assert bars["turn"].tolist() == turns(trace).tolist()
-    assert (bars["turn"] < bars["wait"]).any()
+    assert bars["tail"].tolist() == tails(trace).tolist()
+    assert bars["tail"].any()
 
 
 def test_parts_mark_the_changes_of_a_prediction() -> None:

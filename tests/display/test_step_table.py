@@ -16,7 +16,7 @@ from tfvis_nb import events
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.display.large.layout import lay_out
-from tfvis_nb.display.wire.drawn import drawn
+from tfvis_nb.display.wire.bars import bar_bytes
 from tfvis_nb.display.wire.header import step_table
 
 KINDS = ("kernel", "memcpy", "memset", "collective", "op", "host")
@@ -86,7 +86,7 @@ ROWS = st.tuples(
 def test_every_step_is_described_as_counted(rows: list[Row]) -> None:
     trace = trace_of(rows)
     expected = slow_table(rows)
-    header, _ = read_drawn(drawn(trace))
+    header, _ = read_drawn(bar_bytes(trace))
     assert header["steps"] == expected
     assert lay_out(trace, order_lanes(trace.events)).steps == expected
 
@@ -95,12 +95,12 @@ def test_a_step_whose_gpu_is_not_traced_has_no_busy_time() -> None:
     kernel = (0, 5, 10, "/device:GPU:0", "stream:1", "kernel")
     op = (1, 50, 10, "/device:GPU:0", "ops", "op")
     other = (2, 70, 10, "/device:CPU:0", "ops", "op")
-    header, _ = read_drawn(drawn(trace_of([kernel, op, other])))
+    header, _ = read_drawn(bar_bytes(trace_of([kernel, op, other])))
     assert [step.get("device") for step in header["steps"]] == [10, None, 0]
 
 
 def test_steps_of_a_cpu_have_no_busy_device() -> None:
-    header, _ = read_drawn(drawn(real_trace([DATA / "local_mlp_step1.pb"] * 2)))
+    header, _ = read_drawn(bar_bytes(real_trace([DATA / "local_mlp_step1.pb"] * 2)))
     assert [sorted(step) for step in header["steps"]] == [["end", "events", "label", "start", "step"]] * 2
 
 
@@ -125,6 +125,6 @@ def test_rows_in_any_order_have_the_same_work() -> None:
 @pytest.mark.collection("h200/mlp_60steps.tar.xz")
 def test_the_steps_with_twice_the_work(shared: Path) -> None:
     trace = real_trace(shared / "h200" / "mlp_60steps.tar.xz")
-    header, _ = read_drawn(drawn(trace))
+    header, _ = read_drawn(bar_bytes(trace))
     work = np.array([step["device"] for step in header["steps"]])
     assert np.flatnonzero(work >= SLOW_STEP_RATIO * np.median(work)).tolist() == [13, 33, 53]

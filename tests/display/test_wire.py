@@ -19,8 +19,8 @@ from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.note_order import most_important_first
 from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.display.large.layout import lay_out
+from tfvis_nb.display.wire.bars import bar_bytes
 from tfvis_nb.display.wire.details import details
-from tfvis_nb.display.wire.drawn import drawn
 
 # The reader here is slow, and the largest files add nothing but length.
 RECORDED = [path for path in step_stats_files() if path.stat().st_size < 1_000_000]
@@ -30,7 +30,7 @@ TASK = "/job:worker/replica:0/task:1"
 
 def check_drawn(trace: Trace) -> None:
     """Every event that is drawn is the event of the table, to the nanosecond."""
-    header, rows = read_drawn(drawn(trace))
+    header, rows = read_drawn(bar_bytes(trace))
     table = trace.events
     assert header["count"] == len(table) == len(rows)
     assert header["notes"] == most_important_first(trace.notes)
@@ -231,7 +231,7 @@ def test_any_table_comes_back(table: pd.DataFrame) -> None:
 
 def test_an_empty_trace_is_a_whole_container() -> None:
     trace = Trace(events.build({}, rows=0))
-    header, rows = read_drawn(drawn(trace))
+    header, rows = read_drawn(bar_bytes(trace))
     assert (header["count"], header["origin_ns"], header["span_ns"], rows) == (0, "0", 0, [])
     assert (header["lanes"], header["steps"], header["ops"]) == ([], [], [])
     header, columns = read_container(details(trace))
@@ -249,7 +249,7 @@ def test_an_instruction_that_only_waits_is_hatched() -> None:
         "device": ["/device:TPU:0"] * 4,
         "lane": ["XLA Ops"] * 4,
     }
-    _, rows = read_drawn(drawn(Trace(events.build(columns))))
+    _, rows = read_drawn(bar_bytes(Trace(events.build(columns))))
     assert [(row["wait"], row["category"]) for row in rows] == [
         (0, "kernel device_compute"),
         (0, "kernel device_compute"),
@@ -270,9 +270,9 @@ def test_waiting_is_at_the_head_of_transfers_only() -> None:
             "destination": [TASK] * 3,
         }
     )
-    _, rows = read_drawn(drawn(Trace(table)))
+    _, rows = read_drawn(bar_bytes(Trace(table)))
     assert [row["wait"] for row in rows] == [0, 90, 0]
-    assert [row["turn"] for row in rows] == [0, 90, 0]
+    assert [row["tail"] for row in rows] == [0, 0, 0]
 
 
 def test_tensors_that_arrive_together_move_in_turn() -> None:
@@ -288,8 +288,8 @@ def test_tensors_that_arrive_together_move_in_turn() -> None:
             "task": [TASK] * 3,
         }
     )
-    _, rows = read_drawn(drawn(Trace(table)))
-    moving = sorted((row["turn"], row["turn"] + row["duration"] - row["wait"]) for row in rows)
+    _, rows = read_drawn(bar_bytes(Trace(table)))
+    moving = sorted((row["wait"] - row["tail"], row["duration"] - row["tail"]) for row in rows)
     assert moving == [(0, 33), (33, 67), (67, 100)]
 
 
@@ -322,7 +322,7 @@ def test_ten_thousand_slashes_are_a_name_like_others() -> None:
     table = events.build(
         {"start_ns": [0, 1], "duration_ns": [1, 1], "kind": ["op", "op"], "name": [deep, f"{deep}/x"]}
     )
-    _, rows = read_drawn(drawn(Trace(table)))
+    _, rows = read_drawn(bar_bytes(Trace(table)))
     assert [row["name"] for row in rows] == [deep, f"{deep}/x"]
 
 
@@ -375,7 +375,7 @@ def repeated(trace: Trace, times: int) -> Trace:
 def test_a_page_takes_few_bytes_an_event() -> None:
     traces = [repeated(real_trace(DATA / "local_mlp_step1.pb"), 100), *map(read_trace, LARGE)]
     for trace in traces:
-        first, rest = (len(base64.b64encode(data)) for data in (drawn(trace), details(trace)))
+        first, rest = (len(base64.b64encode(data)) for data in (bar_bytes(trace), details(trace)))
         assert first <= 6 * len(trace.events)
         assert first + rest <= 32 * len(trace.events)
 
@@ -435,7 +435,7 @@ def test_a_mostly_empty_timeline_opens_at_its_busiest_part(
                     ranges.append(whole)
     starts, lengths = [start for start, _ in spans], [end - start for start, end in spans]
     trace = Trace(events.build({"start_ns": starts, "duration_ns": lengths, "kind": ["op"] * len(spans)}))
-    found = read_drawn(drawn(trace))[0]["opens"]
+    found = read_drawn(bar_bytes(trace))[0]["opens"]
     assert found in ranges
 
 
@@ -461,7 +461,7 @@ def test_a_timeline_opens_after_steps_that_compile(lengths: list[int], opens: li
         "kind": ["op"] * len(lengths),
     }
     trace = Trace(events.build(columns))
-    assert read_drawn(drawn(trace))[0]["opens"] == opens
+    assert read_drawn(bar_bytes(trace))[0]["opens"] == opens
     outline = answers_of(lay_out(trace, order_lanes(trace.events))).outline_bytes("", "windows")
     assert read_container(outline)[0]["opens"] == opens
 
@@ -483,4 +483,4 @@ def test_a_timeline_opens_after_a_long_start() -> None:
         "step": [-1, 0, 1],
         "kind": ["op"] * 3,
     }
-    assert read_drawn(drawn(Trace(events.build(columns))))[0]["opens"] == [700, 890]
+    assert read_drawn(bar_bytes(Trace(events.build(columns))))[0]["opens"] == [700, 890]

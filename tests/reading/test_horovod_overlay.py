@@ -19,7 +19,7 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis import communication_overlap, late_ranks
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.core.devices import horovod_device
-from tfvis_nb.display.wire.drawn import drawn
+from tfvis_nb.display.wire.bars import bar_bytes
 from tfvis_nb.reading.chrome.horovod_timeline import LANES
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.entries import Recording, Signature
@@ -284,7 +284,7 @@ def test_ranks_that_recorded_sessions(tmp_path: Path, trace: tv.Trace) -> None:
 
 
 def test_its_lanes_stand_below_those_of_the_ops(trace: tv.Trace) -> None:
-    header, events = read_drawn(drawn(trace))
+    header, events = read_drawn(bar_bytes(trace))
     lanes = [lane["lane"] for lane in header["lanes"] if lane["device"] == HOROVOD]
     assert lanes == [lane for lane in LANES if lane != "rank ready"]
     places = [(lane["task"], lane["device"]) for lane in header["lanes"]]

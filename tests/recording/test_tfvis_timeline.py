@@ -17,7 +17,7 @@ from tests.support.texts import raises_id
 from tests.support.with_tensorflow import run
 from tests.wire_reader import read_drawn
 from tfvis_nb import Timeline
-from tfvis_nb.display.wire.drawn import drawn
+from tfvis_nb.display.wire.bars import bar_bytes
 from tfvis_nb.reading.sources.unpacking import unpack
 
 v1 = tf.compat.v1
@@ -216,7 +216,7 @@ def test_devices_are_chosen_by_a_regular_expression(tmp_path: Path) -> None:
     assert timeline.visualize(tmp_path / "ps.html", r"job:ps/.*task:\d+") is None
     assert (tmp_path / "ps.html").read_text() == page
     chosen = timeline._only(timeline.trace, r"job:ps/.*task:\d+")
-    header, rows = read_drawn(drawn(chosen))
+    header, rows = read_drawn(bar_bytes(chosen))
     assert {lane["task"] for lane in header["lanes"]} == {task for task in everything if "/job:ps" in task}
     assert len(rows) == timeline.trace.events["task"].astype(str).str.contains("/job:ps").sum()
     with raises_id(ValueError, "no_such_device", device_pattern="GPU:7"):

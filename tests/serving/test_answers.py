@@ -24,8 +24,8 @@ from tfvis_nb.display.monitor import trace_files
 from tfvis_nb.display.monitor.monitor_widget import MonitorWidget
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.stored_output import StoredWidget
+from tfvis_nb.display.wire.bars import bar_bytes
 from tfvis_nb.display.wire.details import details
-from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.reading.pickles.run_metadata import unpickled
 from tfvis_nb.serving import MonitorServer
 from tfvis_nb.session.file.writer import Writer
@@ -147,7 +147,7 @@ def test_a_trace_equals_the_exported_page(viewer: Viewer, path: Path) -> None:
     trace = compress_gaps(tv.open_session(path).read(1))
     answer = viewer.ask("open", trace=1)
     assert answer["title"] == "train, run 1"
-    expected = (drawn(trace, title="train, run 1"), details(trace))
+    expected = (bar_bytes(trace, title="train, run 1"), details(trace))
     assert list(map(gzip.decompress, answer["buffers"])) == list(map(gzip.decompress, expected))
 
 

@@ -31,12 +31,13 @@ export interface SameName {
 export function exactEntries(drawn: Drawn, numbers: WholeNumbers, originNs: bigint): Entries {
   const later = Number(drawn.originNs - originNs);
   const start = drawn.start.map((time) => time + later);
-  const duration = Float64Array.from(drawn.duration);
+  const { duration } = drawn;
   const nameNumber = new Uint32Array(drawn.names.length);
   drawn.name.forEach((name, event) => {
     nameNumber[name] = numbers.names[event];
   });
   return {
+    ...drawn,
     length: drawn.count,
     lane: Uint16Array.from(numbers.lanes),
     row: Uint32Array.from(numbers.rows),
@@ -46,15 +47,8 @@ export function exactEntries(drawn: Drawn, numbers: WholeNumbers, originNs: bigi
     count: new Uint32Array(drawn.count).fill(1),
     event: Uint32Array.from(numbers.events),
     begin: start,
-    duration,
     op: Uint32Array.from(numbers.ops),
-    category: drawn.category,
     step: Uint32Array.from(numbers.steps),
-    wait: drawn.wait,
-    turn: drawn.turn ?? null,
-    changed: drawn.changed ?? null,
-    name: drawn.name,
-    names: drawn.names,
     nameNumber,
     isMatch: null,
   };

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { hitRow } from "../paint/raster";
 import { type Made, makeDrawn, randomNumbers } from "../wire/testing/synthetic";
-import { beginsFolded, foldRows, movesIn } from "./folded";
+import { beginsFolded, foldRows } from "./folded";
 import { RowLevels } from "./levels";
 import { packLanes } from "./rows";
 
@@ -37,8 +37,8 @@ describe("foldRows", () => {
     ];
     const drawn = makeDrawn(made);
     drawn.wait = Uint32Array.of(18, 1, 0, 4);
-    drawn.turn = Uint32Array.of(16, 1, 0, 4);
-    const row = foldRows(packLanes(drawn, null)[0], movesIn(drawn));
+    drawn.tail = Uint32Array.of(2, 0, 0, 0);
+    const row = foldRows(packLanes(drawn, null)[0], drawn);
     expect(Array.from(row.ids, (id, at) => [id, row.start[at], row.end[at]])).toEqual([
       [0, 0, 2],
       [1, 2, 5],

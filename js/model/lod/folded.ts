@@ -26,26 +26,21 @@ export function busyTime({ start, end, merged }: Row): number {
 
 /**
  * One row in place of all of a lane's, ordered by start, in pieces that do not overlap and together are as long as the
- * lane is busy: of each event what no event before it covers. An event that is covered whole has no piece. With `moves`,
- * when the data of an event moves, a wait is left only where nothing moves.
+ * lane is busy: of each event what no event before it covers. An event that is covered whole has no piece. With `drawn`,
+ * a wait is left only where nothing moves.
  */
-export function foldRows(rows: readonly Row[], moves: Moves | null = null): Row {
+export function foldRows(rows: readonly Row[], drawn?: Drawn): Row {
   if (rows.length === 1) return rows[0];
-  if (!moves) return uncovered(rows);
-  const moving = uncovered(rows.map((row) => partOf(row, moves, true)));
-  const waiting = uncovered(rows.map((row) => partOf(row, moves, false)));
+  if (!drawn?.wait) return uncovered(rows);
+  const moving = uncovered(rows.map((row) => partOf(row, drawn, true)));
+  const waiting = uncovered(rows.map((row) => partOf(row, drawn, false)));
   return { ...laidOver(moving, waiting), isCut: true };
 }
 
 /** From when until when the data of an event moves (ns); before and after it waits. */
-export type Moves = (id: number) => readonly [number, number];
-
-export function movesIn({ start, duration, wait, turn }: Drawn): Moves | null {
-  if (!wait) return null;
-  return (id) => {
-    const from = start[id] + (turn ?? wait)[id];
-    return [from, from + duration[id] - wait[id]];
-  };
+export function moveOf({ start, duration, wait, tail }: Drawn, id: number): readonly [number, number] {
+  const end = start[id] + duration[id] - (tail?.[id] ?? 0);
+  return [end - duration[id] + (wait?.[id] ?? 0), end];
 }
 
 /** The row of what no piece before it covers. */
@@ -68,12 +63,12 @@ function uncovered(rows: readonly Row[]): Row {
 }
 
 /** Where events move data, or their waits; entries for several events wait for nothing. */
-function partOf(row: Row, moves: Moves, isMoving: boolean): Row {
+function partOf(row: Row, drawn: Drawn, isMoving: boolean): Row {
   const pieces = new Pieces(2 * row.ids.length);
   for (let at = 0; at < row.ids.length; at++) {
     const [start, end] = [row.start[at], row.end[at]];
     const isWhole = (row.merged && row.merged.count[at] !== 1) || start === end;
-    const [from, to] = isWhole ? [start, end] : moves(row.ids[at]);
+    const [from, to] = isWhole ? [start, end] : moveOf(drawn, row.ids[at]);
     if (isMoving) {
       if (isWhole || from < to) pieces.add(row, at, from, to);
     } else {

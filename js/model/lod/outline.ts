@@ -1,6 +1,6 @@
 /** Combines the picture of a large trace from its outline, a part in more detail, and single events. */
 
-import type { Described, Drawn } from "../types";
+import { type Described, type Drawn, type Optional, optionalColumns } from "../types";
 import { type Entries, entriesIn } from "../wire/bars";
 import type { WireColumn } from "../wire/columns";
 import { type Container, Strings } from "../wire/container";
@@ -43,9 +43,8 @@ export function compose(outline: Outline, part: OutlinePart | null, exact: Entri
   const { names, name } = joinNames(blocks, count);
   const column = <T extends WireColumn>(
     make: new (length: number) => T,
-    of: (block: Entries) => WireColumn | null,
+    of: (block: Entries) => WireColumn | null | undefined,
   ) => concatColumns(blocks, make, count, of);
-  const has = (name: "wait" | "turn" | "changed") => blocks.some((block) => block[name] !== null);
   return {
     ...outline.described,
     count,
@@ -56,9 +55,10 @@ export function compose(outline: Outline, part: OutlinePart | null, exact: Entri
     lane: column(Uint16Array, (block) => block.lane),
     step: outline.entries.step && column(Uint32Array, (block) => block.step),
     category: column(Uint8Array, (block) => block.category),
-    wait: has("wait") ? column(Float64Array, (block) => block.wait) : null,
-    turn: has("turn") ? column(Float64Array, (block) => block.turn ?? block.wait) : null,
-    changed: has("changed") ? column(Uint8Array, (block) => block.changed) : null,
+    ...optionalColumns((name) => {
+      const of = (block: Entries) => block[name as keyof Optional];
+      return blocks.some(of) ? column(Float64Array, of) : undefined;
+    }),
     names,
     merged: {
       total: outline.total,
@@ -81,7 +81,7 @@ export function concatColumns<T extends WireColumn>(
   blocks: readonly Entries[],
   make: new (length: number) => T,
   length: number,
-  of: (block: Entries) => WireColumn | null,
+  of: (block: Entries) => WireColumn | null | undefined,
 ): T {
   const out = new make(length);
   let at = 0;

@@ -88,7 +88,7 @@ describe("readDrawn", () => {
     const gap: Planned = { encoding: "shuffle", values: Uint32Array.of(0, 8_000_000, 29, 0) };
     const drawn = await read({}, { gap, step: undefined, wait: undefined });
     expect(drawn.start).toEqual(Float64Array.of(0, 3, 4_000_010, 4_000_010));
-    expect([drawn.step, drawn.wait]).toEqual([null, null]);
+    expect([drawn.step, drawn.wait]).toEqual([null, undefined]);
   });
 
   it("gives lanes the clock of their task", async () => {

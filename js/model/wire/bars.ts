@@ -1,5 +1,5 @@
 /** Reads bars: all events of a trace, the outline of a large one, or a part of it. */
-import type { Drawn } from "../types";
+import { type Drawn, type Optional, optionalColumns } from "../types";
 import { type Container, oneOf, openContainer, type Strings, type WireColumn, wide } from "./container";
 import { describedIn } from "./header";
 import { byEvent, wireRows, wireTimes } from "./row_order";
@@ -7,7 +7,7 @@ import type { BarsHeader, EntriesHeader, SlotTimes } from "./schema";
 import { readNames } from "./scoped_names";
 
 /** Bars that stand for single events or several. Times in nanoseconds from the origin. */
-export interface Entries {
+export interface Entries extends Optional {
   length: number;
   lane: Uint16Array;
   /** Row of the lane. */
@@ -25,9 +25,6 @@ export interface Entries {
   op: Indexes;
   category: Uint8Array;
   step: Indexes | null;
-  wait: Times | null;
-  turn: Times | null;
-  changed: Uint8Array | null;
   /** Text number in `names`. */
   name: Uint32Array;
   names: Strings;
@@ -38,7 +35,6 @@ export interface Entries {
 }
 
 type Indexes = Uint16Array | Uint32Array;
-type Times = Uint32Array | Float64Array;
 
 /** Unpack and check all events of a trace; rejects with a readable Error. */
 export async function readDrawn(gzip: Uint8Array): Promise<Drawn> {
@@ -51,7 +47,7 @@ export function drawnIn(container: Container): Drawn {
   const { count, slots } = container.header as unknown as BarsHeader;
   const slot = oneOf(container, "slot", count, [Uint16Array]);
   checkBelow("lane", slot, described.lanes.length);
-  const { length: _, extent: duration, ...columns } = columnsIn(container, slot, slots);
+  const { extent: duration, ...columns } = columnsIn(container, slot, slots);
   const drawn: Drawn = { ...described, count, lane: slot, duration, ...columns, merged: null };
   checkBelow("name", drawn.name, drawn.names.length);
   checkBelow("op", drawn.op, drawn.ops.length);
@@ -77,6 +73,7 @@ export function entriesIn(container: Container): Entries {
     Float64Array.from(oneOf(container, name, length, [Uint32Array, Float64Array]));
   return {
     ...columns,
+    length,
     lane: Uint16Array.from(slot, (index) => slots.lane[index]),
     row: slot.map((index) => slots.row[index]),
     end: start.map((time, entry) => time + extent[entry]),
@@ -97,20 +94,14 @@ function columnsIn(container: Container, slot: Uint16Array | Uint32Array, slots:
   const times = (name: string) => oneOf(container, name, length, [Uint32Array, Float64Array]);
   const indexes = (name: string) =>
     byEvent(wide(oneOf(container, name, length, [Uint8Array, Uint16Array, Uint32Array])), rows);
-  const optional = <T>(name: string, read: (name: string) => T) =>
-    container.column(name) ? read(name) : null;
-  const timesOrNull = (name: string) => optional(name, () => byEvent(times(name), rows));
   return {
-    length,
     ...wireTimes(slots, slot, rows, times("gap"), times("extent")),
     name: byEvent(oneOf(container, "name", length, [Uint32Array]), rows),
     names: readNames(container),
     op: indexes("op"),
     category: byEvent(oneOf(container, "category", length, [Uint8Array]), rows),
-    step: optional("step", indexes),
-    wait: timesOrNull("wait"),
-    turn: timesOrNull("turn"),
-    changed: optional("changed", () => byEvent(oneOf(container, "changed", length, [Uint8Array]), rows)),
+    step: container.column("step") ? indexes("step") : null,
+    ...optionalColumns((name) => container.column(name) && byEvent(times(name), rows)),
   };
 }
 

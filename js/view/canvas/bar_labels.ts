@@ -2,7 +2,7 @@
 
 import { withoutControls } from "../../model/format/bidi";
 import { shorten } from "../../model/format/shorten";
-import { movesIn } from "../../model/lod/folded";
+import { moveOf } from "../../model/lod/folded";
 import { waitColour } from "../../model/paint/palette";
 import { xAt } from "../../model/viewport";
 import type { Store } from "../../state/store";
@@ -30,14 +30,13 @@ export class Names {
       this.#font = context.font;
     }
     context.textBaseline = "alphabetic";
-    const moves = movesIn(drawn);
-    const pattern = moves && hatch(context, store, tokens);
+    const pattern = drawn.wait && hatch(context, store, tokens);
     eachVisibleRow(store, (row, top, height) => {
-      eachWideBar(store, row, moves ? 4 : MIN_LABEL_PX, (id, x0, x1) => {
+      eachWideBar(store, row, pattern ? 4 : MIN_LABEL_PX, (id, x0, x1) => {
         const dimmed = shade[id] >= 128;
         // In a folded lane a bar can be a part of an event.
         const within = (ns: number) => Math.min(Math.max(xAt(viewport, ns, surface.width), x0), x1 - 1);
-        const [from, to] = moves ? moves(id).map(within) : [x0, x1 - 1];
+        const [from, to] = pattern ? moveOf(drawn, id).map(within) : [x0, x1 - 1];
         const waits = [
           [x0, from],
           [to, x1 - 1],

@@ -17,7 +17,7 @@ import type { EventProps } from "./types";
 /** Waiting and moving time, as a bar and in words; a tensor that has arrived may wait for others. */
 function WaitSplit({ store, id }: Pick<EventProps, "store" | "id">) {
   const waited = store.drawn.wait?.[id] ?? 0;
-  const before = store.drawn.turn?.[id] ?? waited;
+  const after = store.drawn.tail?.[id] ?? 0;
   const duration = store.drawn.duration[id];
   const wait = waitColour(store.painting.theme);
   const hatched = (ns: number) => (
@@ -28,20 +28,21 @@ function WaitSplit({ store, id }: Pick<EventProps, "store" | "id">) {
       }}
     />
   );
+  const waiting = (ns: number) => ns > 0 && <span>waiting {formatDuration(ns)}</span>;
   return (
     <>
       <div class="split" aria-hidden="true">
-        {hatched(before)}
+        {hatched(waited - after)}
         <span style={{ flex: 1, background: activityColour("communication", store.painting.theme) }} />
-        {hatched(waited - before)}
+        {hatched(after)}
       </div>
       <div class="split-key">
-        {before > 0 && <span>waiting {formatDuration(before)}</span>}
+        {waiting(waited - after)}
         <span>
           moving {store.details?.moved(id) ? "about " : ""}
           {formatDuration(duration - waited)}
         </span>
-        {waited > before && <span>waiting {formatDuration(waited - before)}</span>}
+        {waiting(after)}
       </div>
     </>
   );

@@ -1,4 +1,4 @@
-"""How long each event waits for its peers, and when its data moves: its bar hatched and solid."""
+"""How long each event waits for its peers, before and after its data moves: its bar hatched and solid."""
 
 import numpy as np
 
@@ -27,17 +27,18 @@ def waits(trace: Trace) -> np.ndarray:
     return np.clip(wait, 0, trace.events["duration_ns"].to_numpy())
 
 
-def turns(trace: Trace) -> np.ndarray:
-    """Nanoseconds from the start of each event until its data moves.
+def tails(trace: Trace) -> np.ndarray:
+    """Return how much of its wait each event spends after its data has moved, in ns.
 
-    It waits until then. Tensors that arrive together move in turn, so an earlier one also waits for the last.
+    Tensors that arrive together move in turn, so an earlier one also waits for the last.
     """
-    turn = waits(trace)
+    tail = np.zeros(len(trace.events), np.int64)
     if not (trace.events["kind"] == "transfer").any():
-        return turn
+        return tail
     moved = transfers(trace)
     moved = moved[(moved["kind"] == "transfer") & moved["turn_ns"].notna()]
     events = moved["event"].to_numpy()
     begin = moved["turn_ns"].to_numpy("i8", na_value=0) - moved["start_ns"].to_numpy()
-    turn[events] = np.clip(begin, 0, turn[events])
-    return turn
+    wait = waits(trace)[events]
+    tail[events] = wait - np.clip(begin, 0, wait)
+    return tail

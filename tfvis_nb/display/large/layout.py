@@ -11,14 +11,14 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
-from tfvis_nb.analysis.communication.waits import turns, waits
 from tfvis_nb.analysis.events.bar_categories import categories
 from tfvis_nb.analysis.events.lane_order import LaneOrder
 from tfvis_nb.analysis.events.row_packing import pack_rows
 from tfvis_nb.analysis.steps.layers import event_layers
 from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.wire.header import Step, changes, op_table, origin_ns, step_table
+from tfvis_nb.display.wire.bars import optional_columns
+from tfvis_nb.display.wire.header import Step, op_table, origin_ns, step_table
 from tfvis_nb.display.wire.string_table import number_texts
 
 
@@ -91,19 +91,9 @@ class Layout:
         return step_table(self.trace, self.trace.events)
 
     @cached_property
-    def wait(self) -> np.ndarray:
-        """How long each event waited at its start (ns), by event id; int64."""
-        return waits(self.trace)
-
-    @cached_property
-    def turn(self) -> np.ndarray:
-        """How long after its start the data of each event moves (ns), by event id; int64."""
-        return turns(self.trace)
-
-    @cached_property
-    def changed(self) -> np.ndarray | None:
-        """Whether a prediction changed each event, by event id; None in a recorded trace."""
-        return changes(self.trace)
+    def optional(self) -> dict[str, np.ndarray]:
+        """The optional columns of bars, by event id."""
+        return optional_columns(self.trace)
 
     @cached_property
     def own_frame(self) -> np.ndarray:

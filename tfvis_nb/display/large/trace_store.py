@@ -28,9 +28,8 @@ from tfvis_nb.display.large.level_of_detail import (
 from tfvis_nb.display.store.answers import Answer
 from tfvis_nb.display.store.search import Codes, Found
 from tfvis_nb.display.store.totals import Spans, lane_labels, wraps_and_calls
-from tfvis_nb.display.wire.bars import Bars, PartOfTrace
+from tfvis_nb.display.wire.bars import Bars, PartOfTrace, bar_bytes
 from tfvis_nb.display.wire.details import details
-from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.display.wire.header import TimelineHeader, sent_lanes, trace_header
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
@@ -154,10 +153,8 @@ class TraceStore:
             op=layout.op[event],
             category=layout.category[event],
             step=layout.step[event],
-            wait=layout.wait[event],
-            turn=layout.turn[event],
             name=layout.names.take(pa.array(layout.name[event])),
-            changed=None if layout.changed is None else layout.changed[event],
+            optional={name: values[event] for name, values in layout.optional.items()},
         )
         return bars, PartOfTrace(
             slot_lane=layout.slot_lane,
@@ -289,7 +286,7 @@ class TraceStore:
                 "total": int(trace.events["duration_ns"].to_numpy()[same].sum()),
             }
         known = ends_within(ids, operands)
-        return numbers, [drawn(part), details(part, waits=False, overview=False, operands=known)]
+        return numbers, [bar_bytes(part), details(part, waits=False, overview=False, operands=known)]
 
     def _edges_of_step(self, event: int) -> tuple[pd.DataFrame, pd.DataFrame]:
         """Return the edges of the step of an event, and the operand links in it."""

@@ -17,8 +17,8 @@ from tfvis_nb.display.shaping.annotations import drawn_annotations, recorded_ann
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.views import check_named
 from tfvis_nb.display.timeline.delivery import MOST_HELD
+from tfvis_nb.display.wire.bars import bar_bytes
 from tfvis_nb.display.wire.details import details
-from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.display.wire.header import MOST_LANES
 from tfvis_nb.session.session import SavedSession
 from tfvis_nb.session.stored_trace import PARQUET, StoredTrace
@@ -43,7 +43,7 @@ def timeline_payload(session: SavedSession, trace: object) -> tuple[str, bytes, 
         call = f"tfvis_nb.show_timeline(tfvis_nb.open_session({str(session.path)!r}).read({trace}))"
         raise ValueError(Text("trace_too_large_to_send", events=len(trace_read.events), call=call))
     shown = compress_gaps(trace_read)
-    return trace_read.title, drawn(shown, title=trace_read.title), details(shown)
+    return trace_read.title, bar_bytes(shown, title=trace_read.title), details(shown)
 
 
 def stored_notes(session: SavedSession, trace: object) -> dict[str, Any]:

@@ -30,9 +30,9 @@ from tfvis_nb.display.shaping.trace_views import TraceViews
 from tfvis_nb.display.shaping.tracks import checked_tracks, drawn_tracks
 from tfvis_nb.display.shaping.views import OPTIONS, DrawnView
 from tfvis_nb.display.tabs.blocks import Part
+from tfvis_nb.display.wire.bars import bar_bytes
 from tfvis_nb.display.wire.code import without_code
 from tfvis_nb.display.wire.details import details as write_details
-from tfvis_nb.display.wire.drawn import drawn as write_drawn
 from tfvis_nb.display.wire.header import MOST_LANES
 from tfvis_nb.texts import Text
 
@@ -250,7 +250,7 @@ def packed_parts(
         if estimate > max_bytes * _ESTIMATE_MARGIN:
             raise _too_large(trace, estimate, max_bytes)
     parts = {
-        "drawn": write_drawn(trace, lanes, title=title) if drawn is None else drawn,
+        "drawn": bar_bytes(trace, lanes, title=title) if drawn is None else drawn,
         "details": write_details(trace, lanes) if details is None else details,
     }
     size = _in_base64(*parts.values()) + beside
@@ -266,7 +266,7 @@ def estimated_bytes(trace: Trace) -> int:
         nested = None if trace.nested is None else trace.nested.slice(start, _SAMPLE)
         rows = trace.events.iloc[start : start + _SAMPLE].reset_index(drop=True)
         sample = Trace(rows, nested=nested)
-        size += _in_base64(write_drawn(sample), write_details(sample, overview=False))
+        size += _in_base64(bar_bytes(sample), write_details(sample, overview=False))
     return size * count // (_SAMPLES * _SAMPLE)
 
 

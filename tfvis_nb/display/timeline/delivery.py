@@ -11,8 +11,8 @@ from tfvis_nb.display.large.level_of_detail import Entries
 from tfvis_nb.display.large.trace_store import TraceStore
 from tfvis_nb.display.messages import Part, Replies
 from tfvis_nb.display.store.answers import Answer, Answers, Rest
+from tfvis_nb.display.wire.bars import bar_bytes
 from tfvis_nb.display.wire.details import details
-from tfvis_nb.display.wire.drawn import drawn
 from tfvis_nb.texts import Text
 
 WHOLE_BYTES = 4_000_000
@@ -36,7 +36,7 @@ class Delivery:
         self._answers: Answers[Entries] | None = None
         self._details = b""
         self._finding = threading.Lock()
-        self._whole = b"" if len(trace.events) > MOST_HELD else drawn(trace, lanes, title=title)
+        self._whole = b"" if len(trace.events) > MOST_HELD else bar_bytes(trace, lanes, title=title)
         if self._whole and len(self._whole) <= WHOLE_BYTES:
             self.rest: str = ""
             self.first = self._whole

@@ -16,9 +16,24 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 
+from tfvis_nb.analysis.communication.waits import tails, waits
+from tfvis_nb.analysis.events.bar_categories import categories
+from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
+from tfvis_nb.core.prediction import moved
+from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.wire.container import WireColumn, pack
+from tfvis_nb.display.wire.header import (
+    MOST_LANES,
+    op_table,
+    origin_ns,
+    sent_lanes,
+    step_table,
+    trace_header,
+)
 from tfvis_nb.display.wire.lane_times import lane_times, length_column, number_column, signed_column
 from tfvis_nb.display.wire.scoped_names import scoped_names
+
+_DRAWN = ["step", "name", "op", "start_ns", "duration_ns"]
 
 
 @dataclass(frozen=True)
@@ -31,10 +46,8 @@ class Bars:
     op: np.ndarray
     category: np.ndarray
     step: np.ndarray
-    wait: np.ndarray
-    turn: np.ndarray  # How long until the data moves
     name: pd.Series | pa.Array
-    changed: np.ndarray | None = None  # Whether a prediction changed it; None without one
+    optional: Mapping[str, np.ndarray]  # Those of `OPTIONAL` that are known
 
 
 @dataclass(frozen=True)
@@ -84,11 +97,56 @@ class EntriesHeader(TypedDict):
     slots: Slots
 
 
-def pack_trace(bars: Bars, header: Mapping[str, Any], lane_of_event: np.ndarray) -> bytes:
+def _changes(trace: Trace) -> np.ndarray:
+    """Mark the events whose durations a prediction changed."""
+    recorded = moved(trace)
+    if recorded is None:
+        return np.zeros(len(trace.events), "?")
+    # Rounding can move an end by a nanosecond.
+    marks: np.ndarray = abs(recorded.duration_ns - trace.events["duration_ns"].to_numpy()) > 1
+    return marks
+
+
+OPTIONAL = {"wait": waits, "tail": tails, "changed": _changes}
+"""Whole numbers from 0, sent if not all are 0; also in ``optionalColumns`` of ``js/model/types.ts``."""
+
+
+def optional_columns(trace: Trace) -> dict[str, np.ndarray]:
+    """Return the optional columns of a trace, by event id."""
+    return {name: values_of(trace) for name, values_of in OPTIONAL.items()}
+
+
+def bar_bytes(trace: Trace, lanes: LaneOrder | None = None, *, title: str | None = None) -> bytes:
     """Write all events of a trace, whose slots are its lanes."""
-    times, columns = _stored(bars, (len(header["ops"]), len(header["steps"])))
-    columns |= {"slot": WireColumn(lane_of_event.astype("u2")), **scoped_names(bars.name)}
-    own: BarsHeader = {"count": len(bars.start), "slots": times}
+    lanes = lanes or order_lanes(trace.events, at_most=MOST_LANES)
+    rows = lanes.rows
+    # Labels are most of a table's bytes, and not drawn.
+    events = trace.events[_DRAWN].take(rows)
+    start = events["start_ns"].to_numpy() - origin_ns(trace.events)
+    end = start + events["duration_ns"].to_numpy()
+    steps, step = step_table(trace, events)
+    ops, op = op_table(events)
+    bars = Bars(
+        slot=lanes.of_event[rows],
+        start=start,
+        end=end,
+        op=op,
+        category=categories(trace)[rows],
+        step=step,
+        name=events["name"],
+        optional={name: values[rows] for name, values in optional_columns(trace).items()},
+    )
+    header = trace_header(
+        trace,
+        title=trace.title if title is None else title,
+        span=int(end.max(initial=0)),
+        lanes=sent_lanes(lanes.table),
+        steps=steps,
+        ops=ops,
+    )
+    times, columns = _stored(bars, (len(ops), len(steps)))
+    columns |= {"slot": WireColumn(lanes.of_event.astype("u2")), **scoped_names(bars.name)}
+    own: BarsHeader = {"count": len(start), "slots": times}
     return pack({**header, **own}, columns)
 
 
@@ -142,10 +200,7 @@ def _stored(bars: Bars, counts: tuple[int, int]) -> tuple[SlotTimes, dict[str, W
     }
     if steps > 1:
         columns["step"] = number_column(bars.step, steps)
-    if bars.wait.any():
-        columns["wait"] = length_column(bars.wait)
-    if (bars.turn != bars.wait).any():
-        columns["turn"] = length_column(bars.turn)
-    if bars.changed is not None:
-        columns["changed"] = WireColumn(bars.changed.astype("u1"))
+    for name, values in bars.optional.items():
+        if values.any():
+            columns[name] = length_column(values)
     return {"first": times.first.tolist(), "unit": times.unit.tolist()}, columns

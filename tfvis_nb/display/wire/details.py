@@ -1,7 +1,7 @@
 """The second byte string for the front end: the content of the details panel.
 
 ``js/model/wire/details.ts`` reads it after drawing the first picture. Its rows are ordered by lane, like
-those of `tfvis_nb.display.wire.drawn`.
+those of `tfvis_nb.display.wire.bars`.
 """
 
 from collections.abc import Callable, Sequence

@@ -17,7 +17,7 @@ from tfvis_nb.core.clock_bounds import ClockBounds, to_json
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.note_order import most_important_first
 from tfvis_nb.core.palette import CATEGORIES
-from tfvis_nb.core.prediction import moved, prediction_sentence
+from tfvis_nb.core.prediction import prediction_sentence
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
@@ -224,13 +224,3 @@ def op_table(events: pd.DataFrame) -> tuple[list[str], np.ndarray]:
     if len(codes) and codes.min() < 0:
         return ["", *ops], codes + 1
     return ops, codes
-
-
-def changes(trace: Trace) -> np.ndarray | None:
-    """Mark the events whose durations a prediction changed; None in a recorded trace."""
-    recorded = moved(trace)
-    if recorded is None:
-        return None
-    # Rounding can move an end by a nanosecond.
-    marks: np.ndarray = abs(recorded.duration_ns - trace.events["duration_ns"].to_numpy()) > 1
-    return marks

@@ -168,10 +168,9 @@ class DatasetStore:
             op=bars["op"],
             category=bars["category"],
             step=np.searchsorted(places.steps["step"], bars["step"]),
-            wait=bars["wait_ns"],
-            # The parts do not have it.
-            turn=bars["wait_ns"],
             name=names.take(pa.array(name)),
+            # The parts do not have the others.
+            optional={"wait": bars["wait_ns"]},
         )
         return drawn, wire.PartOfTrace(
             slot_lane=places.slot_lane,

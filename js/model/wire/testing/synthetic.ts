@@ -76,7 +76,6 @@ export function makeDrawn(made: readonly Made[], lanes?: readonly Omit<Lane, "id
     lane: Uint16Array.from(events, (event) => event.lane ?? 0),
     step: steps.length < 2 ? null : Uint16Array.from(events, (event) => steps.indexOf(event.step ?? 0)),
     category: Uint8Array.from(events, (event) => event.category ?? 0),
-    wait: null,
     names: makeStrings(names),
     merged: null,
   };
