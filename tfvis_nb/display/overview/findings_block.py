@@ -3,6 +3,7 @@
 import math
 from typing import Literal, NotRequired, TypedDict
 
+from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.measurements import measurements
 from tfvis_nb.analysis.findings.table import NOTHING
 from tfvis_nb.analysis.unavailable import why_not
@@ -53,7 +54,7 @@ class FindingsBlock(TypedDict):
 
 def findings_block(trace: Trace) -> FindingsBlock:
     """Return one block with all findings; times count from the trace's first event."""
-    table = trace.findings
+    table = findings(trace)
     reason = why_not(table)
     origin = int(trace.events["start_ns"].min()) if len(trace.events) else 0
     words = [[unbroken(printable(str(text), _LONGEST)) for text in table[name]] for name in _WORDS]

@@ -4,6 +4,7 @@ import base64
 import html
 import re
 
+from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.table import findings_html
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.core.format import format_duration
@@ -63,7 +64,7 @@ def overview_html(trace: Trace) -> str:
     """Write the overview and the findings; empty for a trace too large to compute them immediately."""
     if len(trace.events) > QUICK:
         return ""
-    return f"{trace.overview._repr_html_()}\n{findings_html(trace.findings)}"
+    return f"{trace.overview._repr_html_()}\n{findings_html(findings(trace))}"
 
 
 def _headline(trace: Trace) -> str:

@@ -14,6 +14,7 @@ import pyarrow as pa
 from tfvis_nb.analysis.dataflow.edges import KINDS as EDGE_KINDS
 from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
 from tfvis_nb.analysis.findings.finding import PROBLEM
+from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.programs.operand_links import operand_links
 from tfvis_nb.analysis.steps.layers import event_layers
 from tfvis_nb.core.data_types import dtype_names
@@ -163,7 +164,7 @@ def _overview(trace: Trace) -> Overview:
 
 def _late_task(trace: Trace) -> str:
     """Return the task that the first finding names, if it is a problem of one of several tasks; else ""."""
-    table = trace.findings
+    table = findings(trace)
     if not len(table) or table["level"].iloc[0] != PROBLEM or trace.events["task"].nunique() < 2:
         return ""
     return str(table["figures"].iloc[0].get("task", ""))
