@@ -42,9 +42,8 @@ from tfvis_nb.display.timeline.view import TimelineView
 from tfvis_nb.display.wire.bars import BarsHeader, EntriesHeader
 from tfvis_nb.display.wire.code import Totals
 from tfvis_nb.display.wire.counters import CounterFigures
-from tfvis_nb.display.wire.details import DetailsHeader
+from tfvis_nb.display.wire.details import DetailsHeader, StepPartsHeader
 from tfvis_nb.display.wire.header import TimelineHeader
-from tfvis_nb.display.wire.step_parts import StepPartsHeader
 from tfvis_nb.display.wire.waiting import WaitingHeader
 from tfvis_nb.fleet.analysis import MODULES as FLEET_MODULES
 from tfvis_nb.fleet.widget.cells import GridHeader

@@ -1,10 +1,11 @@
 /** Reads bars: all events of a trace, the outline of a large one, or a part of it. */
 import { type Drawn, type Optional, optionalColumns } from "../types";
-import { type Container, oneOf, openContainer, type Strings, type WireColumn, wide } from "./container";
+import { type Container, NUMBERS, oneOf, openContainer, Strings, type WireColumn, wide } from "./container";
 import { describedIn } from "./header";
 import { byEvent, wireRows, wireTimes } from "./row_order";
 import type { BarsHeader, EntriesHeader, SlotTimes } from "./schema";
-import { readNames } from "./scoped_names";
+
+const SLASH = 0x2f;
 
 /** Bars that stand for single events or several. Times in nanoseconds from the origin. */
 export interface Entries extends Optional {
@@ -69,8 +70,7 @@ export function entriesIn(container: Container): Entries {
   const slot = repeated(slots.entries, length);
   const { extent, ...columns } = columnsIn(container, slot, slots);
   const { start } = columns;
-  const numbers = (name: string) =>
-    Float64Array.from(oneOf(container, name, length, [Uint32Array, Float64Array]));
+  const numbers = (name: string) => Float64Array.from(oneOf(container, name, length, NUMBERS));
   return {
     ...columns,
     length,
@@ -91,7 +91,7 @@ export function entriesIn(container: Container): Entries {
 function columnsIn(container: Container, slot: Uint16Array | Uint32Array, slots: SlotTimes) {
   const { length } = slot;
   const rows = wireRows(slot, slots.first.length);
-  const times = (name: string) => oneOf(container, name, length, [Uint32Array, Float64Array]);
+  const times = (name: string) => oneOf(container, name, length, NUMBERS);
   const indexes = (name: string) =>
     byEvent(wide(oneOf(container, name, length, [Uint8Array, Uint16Array, Uint32Array])), rows);
   return {
@@ -127,4 +127,53 @@ function checkOrder(start: Float64Array): void {
   for (let i = 1; i < start.length; i++) {
     if (!(start[i] >= start[i - 1])) throw new Error(`event ${i} starts before event ${i - 1}`);
   }
+}
+
+/** Texts that begin with another text: `above` is 0, or one more than the number of the text before the slash. */
+interface Tree {
+  bytes: Uint8Array;
+  offsets: Uint32Array;
+}
+
+/** The distinct names of a trace; Python sends each scope once. */
+function readNames(container: Container): Strings {
+  const parts = new Strings(
+    oneOf(container, "parts_bytes", null, [Uint8Array]),
+    oneOf(container, "parts_offsets", null, [Uint32Array]),
+  );
+  const parents = oneOf(container, "scope_parent", null, [Uint32Array]);
+  const scopes = grow(null, parents, oneOf(container, "scope_part", parents.length, [Uint32Array]), parts);
+  const above = oneOf(container, "name_scope", null, [Uint32Array]);
+  const names = grow(scopes, above, oneOf(container, "name_part", above.length, [Uint32Array]), parts);
+  return new Strings(names.bytes, names.offsets);
+}
+
+/** Joins each text's last part to its parent: one of `trees`, or an earlier text of the same kind if that is null. */
+function grow(trees: Tree | null, above: Uint32Array, part: Uint32Array, parts: Strings): Tree {
+  const offsets = new Uint32Array(above.length + 1);
+  const from = trees?.offsets ?? offsets;
+  for (let i = 0; i < above.length; i++) {
+    const known = trees === null ? i : from.length - 1;
+    if (above[i] > known || part[i] >= parts.length)
+      throw new Error(`name ${i} is made of parts that are missing`);
+    const head = above[i] === 0 ? 0 : from[above[i]] - from[above[i] - 1] + 1;
+    offsets[i + 1] = offsets[i] + head + parts.offsets[part[i] + 1] - parts.offsets[part[i]];
+  }
+  const bytes = new Uint8Array(offsets[above.length]);
+  const source = trees?.bytes ?? bytes;
+  for (let i = 0; i < above.length; i++) {
+    let at = offsets[i];
+    if (above[i] !== 0) {
+      at = copy(source, from[above[i] - 1], from[above[i]], bytes, at);
+      bytes[at++] = SLASH;
+    }
+    copy(parts.bytes, parts.offsets[part[i]], parts.offsets[part[i] + 1], bytes, at);
+  }
+  return { bytes, offsets };
+}
+
+/** Copies some twenty bytes, for which a loop is quicker than making a view and copying that. */
+function copy(source: Uint8Array, from: number, to: number, target: Uint8Array, at: number): number {
+  for (let i = from; i < to; i++) target[at++] = source[i];
+  return at;
 }

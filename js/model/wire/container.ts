@@ -57,6 +57,9 @@ export async function openContainer(gzip: Uint8Array): Promise<Container> {
 
 type Constructor = abstract new (...args: never[]) => WireColumn;
 
+/** The types of whole numbers, of which some may exceed 32 bits. */
+export const NUMBERS = [Uint32Array, Float64Array] as const;
+
 /** The column `name`, of one of `types` and, unless null, of `length` items; throws an Error otherwise. */
 export function oneOf<C extends Constructor>(
   container: Container,

@@ -1,6 +1,6 @@
 /** Values over time of a device or a process: counters, and how full buffers are. */
 import { firstAbove } from "../lod/bisect";
-import { type Container, oneOf } from "./container";
+import { type Container, NUMBERS, oneOf } from "./container";
 import type { CounterFigures, CounterHeader, DetailsHeader } from "./schema";
 import type { StepLine } from "./step_line";
 
@@ -23,8 +23,7 @@ export interface CounterTrack extends CounterLine, Omit<CounterHeader, "first" |
 export function readCounters(container: Container): CounterTrack[] {
   const { counters: tracks = [], counters_unsent: unsent = 0 } = container.header as Partial<DetailsHeader>;
   return tracks.map((track, number) => {
-    const column = (name: string) =>
-      oneOf(container, `counter_${number}_${name}`, null, [Uint32Array, Float64Array]);
+    const column = (name: string) => oneOf(container, `counter_${number}_${name}`, null, NUMBERS);
     let time = track.first;
     const times = Float64Array.from(column("gap"), (gap) => (time += gap));
     const isLast = number === tracks.length - 1;

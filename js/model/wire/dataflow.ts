@@ -1,5 +1,5 @@
 /** Who waited for whom: the edges between events, from either end. */
-import { type Container, oneOf } from "./container";
+import { type Container, NUMBERS, oneOf } from "./container";
 import { signed } from "./row_order";
 
 export const KINDS = ["data", "control", "transfer", "launch", "flow", "operand"] as const;
@@ -101,7 +101,7 @@ function readLinks(
   kindsOf: (edges: number) => Uint8Array,
 ): Dataflow {
   const offsets = oneOf(container, `${name}_offsets`, rows.length + 1, [Uint32Array]);
-  const distance = oneOf(container, `${name}_distance`, null, [Uint32Array, Float64Array]);
+  const distance = oneOf(container, `${name}_distance`, null, NUMBERS);
   const kind = kindsOf(distance.length);
   const event = new Uint32Array(rows.length);
   for (let id = 0; id < rows.length; id++) event[rows[id]] = id;

@@ -209,6 +209,34 @@ describe("Details", () => {
     expect((await readDetails(bytes, drawn)).label(0)).toBe("[CPU] \x1a = MatMul(b, c)");
   });
 
+  it("has the parts of each task's step, without empty ones", async () => {
+    const f64 = (...values: number[]): Planned => ({
+      encoding: "shuffle",
+      values: Float64Array.from(values),
+    });
+    const parts = {
+      parts_step: f64(4, 4, 7),
+      parts_task: { encoding: "shuffle", values: Uint16Array.of(0, 1, 1) },
+      parts_total: f64(100, 100, 50),
+      parts_ns: f64(25, 75, 0, 100, 50, 0),
+    } satisfies Record<string, Planned>;
+    const named = { ...header, parts: ["launch", "idle"], parts_tasks: ["ps 0", "worker 0"] };
+    const sent = await readDetails(await gzip(writeContainer(named, { ...columns, ...parts })), drawn);
+    expect(sent.stepBars(4)).toEqual([
+      {
+        label: "Step by main activity, ps 0",
+        parts: [
+          { name: "launch", ns: 25, share: 0.25 },
+          { name: "idle", ns: 75, share: 0.75 },
+        ],
+      },
+      { label: "Step by main activity, worker 0", parts: [{ name: "idle", ns: 100, share: 1 }] },
+    ]);
+    expect(sent.stepBars(7)[0].parts).toEqual([{ name: "launch", ns: 50, share: 1 }]);
+    expect(sent.stepBars(5)).toEqual([]);
+    expect(details.stepBars(0)).toEqual([]);
+  });
+
   it("refuses edges that do not add up", async () => {
     const read = async (changed: Record<string, Planned>) =>
       readDetails(await gzip(writeContainer(header, { ...columns, ...changed })), drawn);

@@ -9,8 +9,7 @@ import { readTracks, type Track } from "./memory";
 import { type NodeFacts, nodeFacts } from "./node_facts";
 import { type Memory, type Output, type OwnMemory, Records, type Referenced } from "./records";
 import { byEvent, wireRows } from "./row_order";
-import type { DetailsHeader, Overview, StepBar } from "./schema";
-import { stepBarsOf } from "./step_parts";
+import type { DetailsHeader, Overview, StepBar, StepPartsHeader } from "./schema";
 import { Waiting } from "./waiting";
 
 export type { Edge, EdgeKind } from "./dataflow";
@@ -77,7 +76,23 @@ export class Details {
 
   /** Bars of a step by its number, one per task; empty if only parts of the trace are here. */
   stepBars(step: number): StepBar[] {
-    return stepBarsOf(this.#container, step);
+    const { parts, parts_tasks: tasks = [] } = this.#container.header as StepPartsHeader;
+    if (!parts) return [];
+    const steps = oneOf(this.#container, "parts_step", null, [Float64Array]);
+    const task = oneOf(this.#container, "parts_task", steps.length, [Uint16Array]);
+    const total = oneOf(this.#container, "parts_total", steps.length, [Float64Array]);
+    const times = oneOf(this.#container, "parts_ns", steps.length * parts.length, [Float64Array]);
+    const bars: StepBar[] = [];
+    steps.forEach((number, row) => {
+      if (number !== step || total[row] === 0) return;
+      const found = parts.map((name, at) => {
+        const ns = times[row * parts.length + at];
+        return { name, ns, share: ns / total[row] };
+      });
+      const label = ["Step by main activity", tasks[task[row]]].filter(Boolean).join(", ");
+      bars.push({ label, parts: found.filter(({ ns }) => ns > 0) });
+    });
+    return bars;
   }
 
   /** What steps and devices waited for; null where only parts of the trace are here. */

@@ -1,6 +1,6 @@
 /** How much memory each allocator had allocated over time, and what lay in it. */
 import { firstAbove } from "../lod/bisect";
-import { type Container, oneOf, type Strings } from "./container";
+import { type Container, NUMBERS, oneOf, type Strings } from "./container";
 import { signed } from "./row_order";
 import type { DetailsHeader, MemoryHeader } from "./schema";
 import type { StepLine } from "./step_line";
@@ -52,8 +52,7 @@ export function memoryKey({ task, allocator }: Pick<Track, "task" | "allocator">
 export function readTracks(container: Container, strings: Strings): Track[] {
   const { tracks = [] } = container.header as Partial<DetailsHeader>;
   return tracks.map((track, number) => {
-    const column = (name: string) =>
-      oneOf(container, `track_${number}_${name}`, null, [Uint32Array, Float64Array]);
+    const column = (name: string) => oneOf(container, `track_${number}_${name}`, null, NUMBERS);
     const times = (gaps: Numbers) => {
       let time = track.first;
       return Float64Array.from(gaps, (gap) => (time += gap * track.unit));
@@ -79,8 +78,7 @@ export function readTracks(container: Container, strings: Strings): Track[] {
 
 /** Finds the aliases of a buffer of a track, by its index and its event. */
 function readAliases(container: Container, track: number): (at: number, event: number) => Alias[] {
-  const column = (name: string) =>
-    oneOf(container, `track_${track}_alias_${name}`, null, [Uint32Array, Float64Array]);
+  const column = (name: string) => oneOf(container, `track_${track}_alias_${name}`, null, NUMBERS);
   if (!container.column(`track_${track}_alias_count`)) return () => [];
   let sum = 0;
   const ends = Float64Array.from(column("count"), (count) => (sum += count));

@@ -1,5 +1,5 @@
 /** The records nested in an event: its outputs, what allocators did for it, its MemoryStats. */
-import { type Container, oneOf, type Strings } from "./container";
+import { type Container, NUMBERS, oneOf, type Strings } from "./container";
 import { optional, signed } from "./row_order";
 import type { DetailsHeader } from "./schema";
 
@@ -60,7 +60,7 @@ export class Records {
 
   number(name: string, at: number): number | null {
     if (this.container.column(name) === undefined) return null;
-    return optional(oneOf(this.container, name, null, [Uint32Array, Float64Array]), at);
+    return optional(oneOf(this.container, name, null, NUMBERS), at);
   }
 
   outputs(row: number): Output[] {
@@ -116,7 +116,7 @@ export class Records {
     let ids = this.#ids.get(of);
     if (ids === undefined) {
       const states = oneOf(this.container, `${of}_buffer`, null, [Uint8Array]);
-      const steps = oneOf(this.container, `${of}_buffer_step`, null, [Uint32Array, Float64Array]);
+      const steps = oneOf(this.container, `${of}_buffer_step`, null, NUMBERS);
       let known = 0;
       let id = 0;
       ids = Float64Array.from(states, (state) => {

@@ -148,6 +148,7 @@ export interface Overview {
   headline: string; step_time: OverviewLine | null; lines: readonly OverviewLine[]; bars: readonly StepBar[];
   certainty: readonly string[]; findings: FindingsBlock; task: string;
 }
+export interface StepPartsHeader { parts?: readonly string[]; parts_tasks?: readonly string[]; }
 
 // tfvis_nb/display/wire/header.py
 
@@ -170,10 +171,6 @@ export interface MemoryHeader {
   task: string; allocator: string; device: string; peak: number; at: number; first: number; unit: number;
   buffers: number; unsent: number; estimated?: boolean;
 }
-
-// tfvis_nb/display/wire/step_parts.py
-
-export interface StepPartsHeader { parts?: readonly string[]; parts_tasks?: readonly string[]; }
 
 // tfvis_nb/display/wire/waiting.py
 

@@ -1,7 +1,7 @@
 /** What steps and devices waited for: the pieces of critical paths, and why devices were idle. */
 import { firstAtLeast } from "../lod/bisect";
 import type { Drawn, Lane } from "../types";
-import { type Container, oneOf } from "./container";
+import { type Container, NUMBERS, oneOf } from "./container";
 import { signed } from "./row_order";
 import type { WaitingHeader } from "./schema";
 
@@ -130,7 +130,7 @@ function pieces(
   kinds: Pieces["kinds"] | undefined,
 ): Pieces | null {
   if (!kinds) return null;
-  const column = (part: string) => oneOf(container, `${name}_${part}`, null, [Uint32Array, Float64Array]);
+  const column = (part: string) => oneOf(container, `${name}_${part}`, null, NUMBERS);
   const [gap, length, row] = [column("gap"), column("length"), column("row")];
   const start = new Float64Array(length.length);
   const end = new Float64Array(length.length);

@@ -16,8 +16,11 @@ from tfvis_nb.analysis.events.lane_order import LaneOrder, order_lanes
 from tfvis_nb.analysis.findings.finding import PROBLEM
 from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.programs.operand_links import operand_links
+from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.layers import event_layers
+from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.data_types import dtype_names
+from tfvis_nb.core.labels import printable, task_label
 from tfvis_nb.core.prediction import moved
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.overview.card import OverviewCard, card
@@ -30,13 +33,13 @@ from tfvis_nb.display.wire.memory import MemoryHeader, memory_tracks, name_colum
 from tfvis_nb.display.wire.nested import nested_rows
 from tfvis_nb.display.wire.node_facts import FACTS, node_facts
 from tfvis_nb.display.wire.records import id_columns, memory_columns, output_columns, output_shapes
-from tfvis_nb.display.wire.step_parts import StepPartsHeader, step_parts
 from tfvis_nb.display.wire.string_table import number_texts, stored_texts
 from tfvis_nb.display.wire.waiting import WaitingHeader, waiting
 from tfvis_nb.events import SHOWN
 from tfvis_nb.texts import Text
 
 _NONE = 65535
+_LONGEST_TASK = 400
 _OWN_NAME = "\N{SUBSTITUTE}"
 
 
@@ -52,6 +55,13 @@ class Ids(TypedDict):
 
     label: str
     texts: list[str]
+
+
+class StepPartsHeader(TypedDict):
+    """The names of activities and of tasks, in a trace of several steps."""
+
+    parts: NotRequired[list[str]]
+    parts_tasks: NotRequired[list[str]]
 
 
 class DetailsHeader(TypedDict):
@@ -104,7 +114,7 @@ def details(
     columns |= _edges(trace, rows) | _operands(operand_links(trace) if operands is None else operands, rows)
     waited, more = waiting(trace, rows) if waits else (WaitingHeader(), {})
     columns |= more
-    stepwise, more = step_parts(trace) if overview else (StepPartsHeader(), {})
+    stepwise, more = _step_parts(trace) if overview else (StepPartsHeader(), {})
     columns |= more
 
     nested = None if trace.nested is None else trace.nested.take(pa.array(rows))
@@ -322,3 +332,31 @@ def _links(name: str, links: pd.DataFrame, rows: np.ndarray) -> tuple[dict[str, 
         f"{name}_distance": signed_column((target - source)[order]),
     }
     return columns, order
+
+
+def _step_parts(trace: Trace) -> tuple[StepPartsHeader, dict[str, WireColumn]]:
+    """Store the parts of each task's steps, in a trace of several steps.
+
+    Returns the entries of the details header, and the columns: for each
+    step and task, in the order of `trace.breakdown`, ``parts_step``, the step's number, ``parts_task``, the
+    index of the task, and ``parts_total``, the length of the step in ns; ``parts_ns`` has the times of all
+    activities of the first of these rows, then those of the second.
+    """
+    table = trace.breakdown
+    if why_not(table) or table["step"].nunique() < 2:
+        return {}, {}
+    table = table[table["device"].astype(str) == ""]
+    times = np.stack([table[part].to_numpy("f8", na_value=0) for part in PARTS], axis=1)
+    used = (times != 0).max(axis=0, initial=False)
+    tasks, task = np.unique(table["task"].astype(str).to_numpy(object), return_inverse=True)
+    several = len(tasks) > 1
+    header: StepPartsHeader = {
+        "parts": [part.removesuffix("_ns") for part, is_used in zip(PARTS, used, strict=True) if is_used],
+        "parts_tasks": [printable(task_label(name), _LONGEST_TASK) if several else "" for name in tasks],
+    }
+    return header, {
+        "parts_step": WireColumn(table["step"].to_numpy("f8")),
+        "parts_task": WireColumn(task.astype("u2")),
+        "parts_total": WireColumn(table["step_ns"].to_numpy("f8")),
+        "parts_ns": WireColumn(times[:, used].ravel()),
+    }
