@@ -81,7 +81,7 @@ export function WaitingSummary({ store, actions, start, end, lanes, isOne = fals
         />
       )}
       {isOne && cause >= 0 && (
-        <LinkList {...{ store, actions }} title="Cause of the longest" events={[cause]} />
+        <LinkList {...{ store, actions }} title="In the longest gap" events={[cause]} />
       )}
     </>
   );
