@@ -473,7 +473,7 @@ def test_a_mostly_empty_timeline_opens_at_whole_steps() -> None:
         "step": [-1, 0, 0, -1],
         "kind": ["op"] * 4,
     }
-    assert read_drawn(drawn(Trace(events.build(columns))))[0]["opens"] == [700, 761]
+    assert read_drawn(bar_bytes(Trace(events.build(columns))))[0]["opens"] == [700, 761]
 
 
 def test_a_timeline_opens_after_a_long_start() -> None:
