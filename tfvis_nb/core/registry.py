@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from tfvis_nb.display.pictures.picture import picture as picture
     from tfvis_nb.display.pictures.typeset import typeset as typeset
     from tfvis_nb.fleet.timeline.dataset_timeline import DatasetTimeline as DatasetTimeline
+    from tfvis_nb.sql.connection import trace_connection as trace_connection
+    from tfvis_nb.sql.connection import trace_sql as trace_sql
     from tfvis_nb.writing.chrome_trace import chrome_trace_text as chrome_trace_text
     from tfvis_nb.writing.chrome_trace import write_chrome_trace as write_chrome_trace
     from tfvis_nb.writing.parquet import write_parquet as write_parquet
@@ -37,6 +39,8 @@ MODULES = {
     "of_steps": "analysis.subset",
     "picture": "display.pictures.picture",
     "static_html": "display.pages.static_html",
+    "trace_connection": "sql.connection",
+    "trace_sql": "sql.connection",
     "typeset": "display.pictures.typeset",
     "what_if": "analysis.prediction.what_if",
     "write_chrome_trace": "writing.chrome_trace",

@@ -33,6 +33,8 @@ from tfvis_nb.core.trace_tables import TraceTables
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
+    import duckdb
+
     from tfvis_nb.analysis.prediction.predicted import Predicted
     from tfvis_nb.analysis.prediction.what_if import Changes
     from tfvis_nb.display.charts import Charts
@@ -195,6 +197,75 @@ class Trace(TraceTables, HtmlExport, PictureExport):
             on_time=on_time,
             between_steps=between_steps,
         )
+
+    @only_known_options
+    def sql(self, query: str, *, against: Trace | None = None) -> pd.DataFrame:
+        """Return the result of a SELECT over the tables of the trace, with DuckDB.
+
+        Each table is named like its attribute: ``events``, ``steps``, ``transfers``, ``source_lines`` and so
+        on. ``events`` also has ``event``, the number of the row, to which columns of other tables refer. It
+        needs the extra ``sql``.
+
+        Parameters
+        ----------
+        query
+            One SELECT of DuckDB's SQL.
+        against
+            A trace to compare with: its tables are in ``a``, as in ``a.events``, those of this one in ``b``.
+
+        Returns
+        -------
+        pandas.DataFrame
+            Times are in ns, sizes in bytes, as in the tables.
+
+        Raises
+        ------
+        ValueError
+            If the query is not one SELECT; ``duckdb.Error`` if it is wrong.
+        ImportError
+            Without DuckDB.
+
+        Examples
+        --------
+        >>> import tfvis_nb as tv
+        >>> from tfvis_nb import events
+        >>> columns = {"start_ns": [5, 9, 20], "duration_ns": [3, 2, 4], "kind": ["op"] * 3}
+        >>> trace = tv.Trace(events.build(columns | {"op": ["MatMul", "Add", "MatMul"]}))
+        >>> trace.sql("SELECT op, sum(duration_ns) AS ns FROM events GROUP BY op ORDER BY ns DESC")
+               op  ns
+        0  MatMul   7
+        1     Add   2
+        """
+        return registry.trace_sql(self, query, against)
+
+    @only_known_options
+    def connect(self, *, against: Trace | None = None) -> duckdb.DuckDBPyConnection:
+        """Return a DuckDB connection to the tables of the trace, for programs that bring their own SQL.
+
+        Each table is a view, computed when it is first read. The connection cannot read or write files, load
+        extensions or use variables of Python, and may use a quarter of the machine's memory. It needs the
+        extra ``sql``.
+
+        Parameters
+        ----------
+        against
+            As in `sql`.
+
+        Raises
+        ------
+        ImportError
+            Without DuckDB.
+
+        Examples
+        --------
+        >>> import tfvis_nb as tv
+        >>> from tfvis_nb import events
+        >>> trace = tv.Trace(events.build({"start_ns": [5], "duration_ns": [3], "kind": ["op"]}))
+        >>> with trace.connect() as connection:
+        ...     connection.sql("SELECT step, duration_ns FROM steps").fetchall()
+        [(0, 3)]
+        """
+        return registry.trace_connection(self, against)
 
     @property
     def annotations(self) -> pd.DataFrame:

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -42,10 +43,17 @@ from tfvis_nb.session.file.schema import EVERY, check_schema, has_kept
 from tfvis_nb.session.jobs import job_table
 from tfvis_nb.session.orders import request_trace, signature_id
 from tfvis_nb.session.stored_trace import StoredTrace, stored_row
+from tfvis_nb.sql import connection as sql
+from tfvis_nb.sql.views import table_view, views_of_traces
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
+    import duckdb
+
     from tfvis_nb.display.monitor.monitor_widget import MonitorWidget
+
+
+_TABLES = ("signatures", "traces", "jobs", "processes")
 
 
 class SavedSession:
@@ -190,6 +198,40 @@ class SavedSession:
     def __iter__(self) -> Iterator[Trace]:
         """Yield the traces one by one, ordered by number."""
         return map(self.read, self.traces.index.tolist())
+
+    def connect(self) -> duckdb.DuckDBPyConnection:
+        """Return a DuckDB connection to the tables of the session and of all its traces.
+
+        ``signatures``, ``traces``, ``jobs`` and ``processes`` are the tables of the same name. The others are
+        those of `tfvis_nb.Trace.connect`, with the column ``trace`` in front.
+
+        Raises
+        ------
+        ImportError
+            Without DuckDB, which is in the extra ``sql``.
+        """
+        own: dict[str, object] = {name: table_view(partial(self._numbered, name)) for name in _TABLES}
+        return sql.connect({"main": own | views_of_traces(self._numbers, self.read)})
+
+    def sql(self, query: str) -> pd.DataFrame:
+        """Return the result of one SELECT over the tables of `connect`.
+
+        Raises
+        ------
+        ValueError
+            If the query is not one SELECT; ``duckdb.Error`` if it is wrong.
+        ImportError
+            Without DuckDB, which is in the extra ``sql``.
+        """
+        with self.connect() as connection:
+            return sql.frame(sql.select(connection, query))
+
+    def _numbers(self) -> list[int]:
+        return self.traces.index.tolist()
+
+    def _numbered(self, name: str) -> pd.DataFrame:
+        table: pd.DataFrame = getattr(self, name)
+        return table.reset_index() if any(table.index.names) else table
 
     def read(self, trace: int) -> Trace:
         """Return a trace by its number in `traces`.

@@ -36,6 +36,8 @@ _MOST_ROWS = 1 << 20
 """Limit on the rows added up at once."""
 _SINCE = {"work_ns": 3, "activity": 4}
 """Column to the first version of parts that has it; it is null in earlier ones."""
+_SELECT = 'SELECT run, parse_filename(filename, true) AS "key", * EXCLUDE (run, steps, filename)'
+_OPTIONS = "filename = true, union_by_name = true, hive_partitioning = true, hive_types_autocast = false"
 _GROUPS = ["run", "task", "op", "kind", "side"]
 
 
@@ -67,6 +69,20 @@ def dask_table(folder: Path, entries: Sequence[Entry], name: str) -> dd.DataFram
     if not parts:
         return dd.from_pandas(meta, npartitions=1)
     return dd.from_map(_partition, parts, meta=meta, table=name)
+
+
+def queries(folder: Path, entries: Sequence[Entry]) -> dict[str, object]:
+    """Return for each table a query of DuckDB that reads its parts, or an empty table."""
+    found: dict[str, object] = {}
+    for name in SCHEMAS:
+        files = ", ".join(map(_literal, _parts(folder, entries, name)))
+        read = f"read_parquet([{files}], {_OPTIONS})"
+        found[name] = f"{_SELECT} FROM {read}" if files else _schema(name).empty_table()
+    return found
+
+
+def _literal(part: _Part) -> str:
+    return "'" + part.path.replace("'", "''") + "'"
 
 
 def _partition(part: _Part, columns: Sequence[str] | None = None, table: str = "") -> pd.DataFrame:

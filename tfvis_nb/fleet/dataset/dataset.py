@@ -27,10 +27,12 @@ from tfvis_nb.fleet.dataset.read_back import Chosen
 from tfvis_nb.fleet.dataset.sources import brief_source
 from tfvis_nb.fleet.dataset.tables import TABLES
 from tfvis_nb.reading.sources.remote import is_url
+from tfvis_nb.sql.connection import connect, frame, select
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     import dask.dataframe as dd
+    import duckdb
 
     from tfvis_nb.fleet.timeline.dataset_timeline import DatasetTimeline
 
@@ -206,6 +208,44 @@ class TraceDataset(TimelineSource):
             raise ValueError(Text("dataset_table", tables=", ".join(TABLES), table=name))
         _need_dask()
         return combined.dask_table(self.path, self._read(), name)
+
+    def sql(self, query: str) -> pd.DataFrame:
+        """Return the result of a SELECT over the tables of the dataset, which DuckDB reads itself.
+
+        Its tables are those of `table`: ``events``, ``steps``, ``ops`` and so on, with ``run``, ``task`` and
+        ``key``, the source. It needs the extra ``sql``.
+
+        Parameters
+        ----------
+        query
+            One SELECT of DuckDB's SQL.
+
+        Raises
+        ------
+        ValueError
+            If the query is not one SELECT; ``duckdb.Error`` if it is wrong.
+        FileNotFoundError, ImportError
+            If there is no dataset yet; without DuckDB.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import tfvis_nb as tv
+        >>> from tfvis_nb import events
+        >>> table = events.build({"start_ns": [0, 9], "duration_ns": [5, 3], "kind": ["op"] * 2})
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     _ = tv.Trace(table).to_parquet(f"{folder}/run_a_step7.parquet")
+        ...     dataset = tv.open_traces(f"{folder}/*.parquet", f"{folder}/dataset")
+        ...     found = dataset.sql("SELECT run, sum(duration_ns) AS ns FROM events GROUP BY run")
+        >>> found.values.tolist()
+        [['run_a', 8]]
+        """
+        with self.reader() as connection:
+            return frame(select(connection, query))
+
+    def reader(self) -> duckdb.DuckDBPyConnection:
+        """Return a connection for `tfvis_nb.sql.connection.select`; it could also write into the folder."""
+        return connect({"main": combined.queries(self.path, self._read())}, self.path)
 
     @only_known_options
     def trace(

@@ -1,0 +1,171 @@
+"""Connections of DuckDB to the tables of a trace, which reach no file, network or variable of Python."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from threading import Timer
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import pyarrow as pa
+
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.sql.views import trace_views
+from tfvis_nb.texts import Text
+
+if TYPE_CHECKING:
+    import duckdb
+
+_MEMORY_SHARE, _MEMORY = 4, 2 << 30
+"""A query may use one of so many parts of the machine's memory; bytes where the size is not known."""
+
+_NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype()}
+
+_ALONE = {
+    "autoinstall_known_extensions": "false",
+    "autoload_known_extensions": "false",
+    "python_enable_replacements": "false",  # Else FROM finds variables of the caller
+    "temp_directory": "",  # By default .tmp in the working directory
+}
+
+
+_CONNECTIONS: weakref.WeakKeyDictionary[Trace, Any] = weakref.WeakKeyDictionary()
+"""The connection for `trace_sql` of each trace; not in the traces, so that these can be pickled."""
+
+
+def trace_connection(trace: Trace, against: Trace | None = None) -> duckdb.DuckDBPyConnection:
+    """Return a connection to the tables of a trace; with a base, ``a`` has those of that, ``b`` its own."""
+    tables = {"main": trace_views(trace)}
+    if against is not None:
+        tables |= {"a": trace_views(against), "b": tables["main"]}
+    return connect(tables)
+
+
+def trace_sql(trace: Trace, query: str, against: Trace | None = None) -> pd.DataFrame:
+    """Return the result of one SELECT over the tables of a trace."""
+    if against is not None:
+        return frame(select(trace_connection(trace, against), query))
+    if trace not in _CONNECTIONS:
+        # A proxy, because a value that refers to its key would keep it forever.
+        _CONNECTIONS[trace] = trace_connection(weakref.proxy(trace))
+    return frame(select(_CONNECTIONS[trace], query))
+
+
+def connect(
+    schemas: Mapping[str, Mapping[str, object]], folder: Path | None = None
+) -> duckdb.DuckDBPyConnection:
+    """Return a connection in which tables are views, and whose settings are locked.
+
+    Parameters
+    ----------
+    schemas
+        Of each schema, its tables by name: anything that DuckDB can register, or a query. Those of ``main``
+        need no schema in a query.
+    folder
+        The only folder whose files may be read and, except by `select`, written.
+
+    Raises
+    ------
+    ImportError
+        Without DuckDB.
+    """
+    try:
+        import duckdb
+    except ImportError as error:
+        raise ImportError(Text("sql_extra_missing")) from error
+    connection = duckdb.connect(":memory:", config={**_ALONE, "memory_limit": f"{_memory() >> 20}MiB"})
+    if folder is not None:
+        connection.execute("SET allowed_directories = [?]", [f"{folder}/"])
+    connection.execute("SET enable_external_access = false")
+    for schema, tables in schemas.items():
+        if schema != "main":
+            connection.execute(f'CREATE SCHEMA "{schema}"')
+        for name, table in tables.items():
+            if isinstance(table, str):
+                connection.execute(f'CREATE VIEW "{schema}"."{name}" AS {table}')
+                continue
+            # Python's objects can only be registered as temporary views, which have no schema.
+            kept = name if schema == "main" else f"{schema}.{name}"
+            connection.register(kept, table)
+            if schema != "main":
+                connection.execute(f'CREATE VIEW "{schema}"."{name}" AS FROM temp."{kept}"')
+    connection.execute("SET lock_configuration = true")
+    return connection
+
+
+def _memory() -> int:
+    """Return the bytes that a connection may use."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // _MEMORY_SHARE
+    except (AttributeError, OSError, ValueError):  # Windows has no sysconf
+        return _MEMORY
+
+
+def select(
+    connection: duckdb.DuckDBPyConnection,
+    query: str,
+    *,
+    seconds: float | None = None,
+    rows: int | None = None,
+) -> pa.Table:
+    """Return the result of one SELECT; sums of integers are integers.
+
+    Parameters
+    ----------
+    connection
+        To the tables.
+    query
+        One statement that returns rows.
+    seconds
+        A timeout; None for no limit. An analysis that has begun is finished first.
+    rows
+        The most rows.
+
+    Raises
+    ------
+    ValueError
+        If the query is not one SELECT, or takes longer; ``duckdb.Error`` if it is wrong.
+    """
+    import duckdb
+
+    if [each.type for each in duckdb.extract_statements(query)] != [duckdb.StatementType.SELECT]:
+        raise ValueError(Text("sql_one_select"))
+    timer = Timer(seconds or 0, connection.interrupt)
+    if seconds is not None:
+        timer.start()
+    try:
+        relation = connection.sql(query)
+        table = (relation if rows is None else relation.limit(rows)).to_arrow_table()
+    except duckdb.InterruptException as error:
+        raise ValueError(Text("sql_too_long", seconds=seconds)) from error
+    finally:
+        timer.cancel()
+    return pa.table([_with_integers(column) for column in table], names=table.column_names)
+
+
+def is_of_duckdb(error: Exception) -> bool:
+    """Return whether DuckDB raised an error; it need not be installed."""
+    return any(each.__module__.partition(".")[0] in {"duckdb", "_duckdb"} for each in type(error).mro())
+
+
+def _with_integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return decimals, in which DuckDB adds up integers, as integers if they fit, and else as floats."""
+    if not pa.types.is_decimal(column.type):
+        return column
+    try:
+        return column.cast(pa.float64() if column.type.scale else pa.int64())
+    except pa.ArrowInvalid:
+        return column.cast(pa.float64())
+
+
+def frame(table: pa.Table) -> pd.DataFrame:
+    """Return a result as a DataFrame; integers stay integers beside nulls."""
+    columns = [
+        column.to_pandas(types_mapper=_NULLABLE.get if column.null_count else None).rename(name)
+        for name, column in zip(table.column_names, table, strict=True)
+    ]
+    result: pd.DataFrame = pd.concat(columns, axis="columns")
+    return result
