@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 from xml.etree import ElementTree as ET
@@ -11,13 +10,13 @@ import pandas as pd
 
 from tfvis_nb.analysis.gates.report import HEAD, UNKNOWN, WORSE, as_text, cells
 from tfvis_nb.core.labels import printable
+from tfvis_nb.core.markup import markdown_text
 from tfvis_nb.texts import id_of
 
 SCHEMA_VERSION = 1
 """Version of the JSON; it increases when a field changes or is removed."""
 
 _LONGEST = 500
-_MARKS = re.compile(r"([\\`*_\[\]<>#|~&])")
 
 
 class CheckedTrace(NamedTuple):
@@ -112,7 +111,7 @@ def _records(table: pd.DataFrame | None) -> list[dict[str, Any]]:
 
 
 def _line(texts: Sequence[str], *, strong: bool = False) -> str:
-    escaped = (_MARKS.sub(r"\\\1", _plain(text)) for text in texts)
+    escaped = (markdown_text(text, _LONGEST) for text in texts)
     return f"| {' | '.join(f'**{text}**' if strong and text else text for text in escaped)} |"
 
 

@@ -44,6 +44,9 @@ tfvis-nb info logs/ --json | jq '.lanes[] | select(.kind == "kernel")'
     "--json", "as_json", is_flag=True, help="Write JSON with all rows, times in ns, sizes in bytes."
 )
 @click.option(
+    "--markdown", is_flag=True, help="Write a report of at most 1,000 words, as for a pull request."
+)
+@click.option(
     "--top",
     metavar="N",
     type=click.IntRange(min=1),
@@ -51,9 +54,14 @@ tfvis-nb info logs/ --json | jq '.lanes[] | select(.kind == "kernel")'
     show_default=True,
     help="Number of rows of each table.",
 )
-def command(traces: tuple[Source, ...], *, max_unpacked: int | None, as_json: bool, top: int) -> int:
+def command(
+    traces: tuple[Source, ...], *, max_unpacked: int | None, as_json: bool, markdown: bool, top: int
+) -> int:
     """Summarize the traces; return the exit code."""
     trace = read(traces, max_unpacked=max_unpacked)
+    if markdown:
+        print(trace.report(), end="")  # noqa: T201
+        return 0
     if as_json:
         # A node's name may hold half a surrogate pair, which can only be written as an escape.
         print(json.dumps(summary(trace), indent=1))  # noqa: T201

@@ -1,8 +1,16 @@
-"""Elements of SVG and tables of HTML as text, with escaped texts and attributes."""
+"""SVG, HTML and Markdown as text, with escaped texts and attributes."""
 
 import html
+import re
 from collections.abc import Container, Iterable, Sequence
 from xml.sax.saxutils import quoteattr
+
+from tfvis_nb.core.labels import printable
+
+_MARKS = re.compile(r"[\\`*\[\]<>#|~&]|(?<![^\W_])_|_(?![^\W_])")
+_LINKS = re.compile(r"(?<=:)/(?=/)|(?<=www)\.|@", re.IGNORECASE)
+"""What makes a link of a bare URL or address on GitHub."""
+_LONGEST, _LONGEST_CODE = 1000, 200
 
 
 def element(name: str, *children: str, text: object = "", **attributes: object) -> str:
@@ -37,6 +45,27 @@ def html_table(heads: Sequence[str], rows: Iterable[Iterable[object]], *, right:
         cells = (f"{tag}{html.escape(str(cell))}</td>" for tag, cell in zip(begin, row, strict=True))
         body += f"<tr>{''.join(cells)}</tr>"
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def markdown_text(text: str, most: int = _LONGEST) -> str:
+    r"""Return a text as one line of Markdown without marks, links, images or HTML.
+
+    >>> print(markdown_text("![a](http://x) <b>\n# *c*"))
+    !\[a\](http:\//x) \<b\> \# \*c\*
+    """
+    plain = printable(" ".join(text.split()), most)
+    return _LINKS.sub(r"\\\g<0>", _MARKS.sub(r"\\\g<0>", plain))
+
+
+def markdown_code(text: str) -> str:
+    """Return a text, cut to a line, as a code span of Markdown.
+
+    >>> print(markdown_code("a `b` c"))
+    `` a `b` c ``
+    """
+    plain = printable(" ".join(text.split()), _LONGEST_CODE)
+    fence = "`" * (max(map(len, re.findall("`+", plain)), default=0) + 1)
+    return f"{fence} {plain} {fence}" if "`" in plain or not plain else f"{fence}{plain}{fence}"
 
 
 def _value(value: object) -> str:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from tfvis_nb.writing.chrome_trace import chrome_trace_text as chrome_trace_text
     from tfvis_nb.writing.chrome_trace import write_chrome_trace as write_chrome_trace
     from tfvis_nb.writing.parquet import write_parquet as write_parquet
+    from tfvis_nb.writing.report import report as report
 
 MODULES = {
     "Charts": "display.charts",
@@ -38,6 +39,7 @@ MODULES = {
     "monitor_of": "display.monitor.monitor_widget",
     "of_steps": "analysis.subset",
     "picture": "display.pictures.picture",
+    "report": "writing.report",
     "static_html": "display.pages.static_html",
     "trace_connection": "sql.connection",
     "trace_sql": "sql.connection",

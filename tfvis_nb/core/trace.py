@@ -238,6 +238,23 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         """
         return registry.trace_sql(self, query, against)
 
+    def report(self) -> str:
+        """Return a report in Markdown of at most 1,000 words, for pull requests and assistants.
+
+        It has what was recorded, why it is slow and what would help, the lines with the most time and their
+        code, and notes. Its texts are escaped: names from the trace are no links, images or HTML. It names
+        files without their folders.
+
+        Examples
+        --------
+        >>> import tfvis_nb as tv
+        >>> from tfvis_nb import events
+        >>> columns = {"start_ns": [5], "duration_ns": [3], "kind": ["op"], "op": ["MatMul"]}
+        >>> print(tv.Trace(events.build(columns)).report())
+        # 1 event, 1 device, ...
+        """
+        return registry.report(self)
+
     @only_known_options
     def connect(self, *, against: Trace | None = None) -> duckdb.DuckDBPyConnection:
         """Return a DuckDB connection to the tables of the trace, for programs that bring their own SQL.

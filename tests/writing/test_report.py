@@ -1,0 +1,130 @@
+"""Reports in Markdown: bounded, the same each time, and nothing but text whatever a trace is called."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import mistune
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import tfvis_nb as tv
+from tests.hostile_names import HOSTILE, hostile_trace
+from tests.real_traces import DATA, real_trace
+from tests.support.made_steps import CPU, built
+from tfvis_nb.cli import main
+from tfvis_nb.core.labels import printable
+from tfvis_nb.core.markup import markdown_code, markdown_text
+
+FILES = (
+    "gpu_tf221_mlp.pb.xz",
+    "gpu_tf221_dist.pb.xz",
+    "cpu_tf215_input.xplane.pb.xz",
+    "cpu_tf221_keras_fit.xplane.pb.xz",
+    "horovod_timeline.json.xz",
+)
+TEXTS = st.text(max_size=60) | st.lists(
+    st.sampled_from([*"*_`[]()<>#!|~&\\:/@.-+=0 a", "http://x.y", "www.x.y", "a@x.y", "&lt;", "\n"])
+).map("".join)
+
+_parse = mistune.create_markdown(renderer="ast", plugins=["url", "strikethrough", "table"])
+
+
+def tokens(markdown: str) -> Iterator[dict[str, Any]]:
+    """Yield all tokens of a text, as a site with links for bare URLs reads it."""
+    waiting: list[Any] = list(_parse(markdown))
+    while waiting:
+        token = waiting.pop(0)
+        waiting[:0] = token.get("children", [])
+        yield token
+
+
+def kinds(markdown: str) -> set[str]:
+    return {token["type"] for token in tokens(markdown)}
+
+
+def texts(markdown: str) -> str:
+    return "".join(token.get("raw", "") for token in tokens(markdown))
+
+
+@given(TEXTS)
+def test_escaped_texts_are_text(text: str) -> None:
+    plain = printable(" ".join(text.split()), 1000)
+    written = f"- **x** {markdown_text(text)}"
+    assert kinds(written) <= {"list", "list_item", "block_text", "strong", "text"}
+    assert texts(written) == f"x {plain}".rstrip()
+
+
+@given(TEXTS)
+def test_code_spans_hold_the_whole_text(text: str) -> None:
+    written = f"- x {markdown_code(text)} y"
+    assert kinds(written) == {"list", "list_item", "block_text", "text", "codespan"}
+    (code,) = [token["raw"] for token in tokens(written) if token["type"] == "codespan"]
+    assert code.strip() == printable(" ".join(text.split()), 200).strip()
+
+
+@pytest.mark.parametrize("file", FILES)
+def test_reports_are_bounded_and_have_findings_and_top_ops(file: str) -> None:
+    trace = real_trace(DATA / file)
+    report = trace.report()
+    assert len(report.split()) <= 1000
+    assert report == tv.read_trace(DATA / file).report()
+    assert markdown_text(trace.overview["headline"]) in report
+    for title in trace.findings["title"].head(3):
+        assert f"**{markdown_text(title)}**" in report
+    for op in (*trace.overview["top_ops"]["device"], *trace.overview["top_ops"]["host"]):
+        assert markdown_text(op["op"]) in report
+
+
+def test_long_traces_have_no_longer_reports() -> None:
+    rows = [
+        {
+            "name": "word " * 190 + str(n),
+            "op": "op " * 60 + str(n),
+            "device": CPU,
+            "start_ns": 10 * n,
+            "step": 0,
+        }
+        for n in range(300)
+    ]
+    trace = built([row | {"duration_ns": 5} for row in rows])
+    trace.notes.extend(["a note " * 200] * 20)
+    assert len(trace.report().split()) <= 1000
+
+
+def test_hostile_names_are_text() -> None:
+    trace = hostile_trace()
+    trace.notes.append("![](http://x/a.png) <https://x> www.x.org me@x.org [a](b) | `c`")
+    report = trace.report()
+    allowed = {
+        "heading",
+        "paragraph",
+        "list",
+        "list_item",
+        "block_text",
+        "text",
+        "strong",
+        "codespan",
+        "blank_line",
+    }
+    assert kinds(report) <= allowed
+    assert all(letter.isprintable() for letter in report.replace("\n", ""))
+    assert len(report.split()) <= 1000
+    assert max(map(len, HOSTILE)) > max(len(token.get("raw", "")) for token in tokens(report))
+
+
+def test_lines_name_files_without_folders() -> None:
+    trace = real_trace(DATA / "recordings" / "cpu_tf221_out_of_memory.parquet")
+    report = trace.report()
+    lines = trace.source_lines[trace.source_lines["file"] != ""].head(5)
+    assert len(lines)
+    for file, line, text in lines[["file", "line", "text"]].itertuples(index=False):
+        assert f"`{Path(file).name}:{line}`" in report
+        assert markdown_code(text.strip()) in report
+
+
+def test_the_command_prints_the_report(capsys: pytest.CaptureFixture[str]) -> None:
+    path = DATA / FILES[0]
+    assert main(["info", "--markdown", str(path)]) == 0
+    assert capsys.readouterr().out == tv.read_trace(path).report()

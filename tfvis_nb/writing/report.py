@@ -1,0 +1,110 @@
+"""A report in Markdown, for pull requests and assistants: what was recorded, why it is slow, and where."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from pathlib import PurePath
+from typing import Any
+
+from tfvis_nb.analysis.findings.findings import findings
+from tfvis_nb.analysis.findings.table import NOTHING, OVERLAP, overlap, share_of
+from tfvis_nb.analysis.overview.lines import overview_lines
+from tfvis_nb.analysis.overview.overview import overview
+from tfvis_nb.analysis.source.source_lines import source_lines
+from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.labels import one_line
+from tfvis_nb.core.markup import markdown_code, markdown_text
+from tfvis_nb.core.note_order import most_important_first
+from tfvis_nb.core.trace import Trace
+
+MOST_WORDS = 1000
+"""Limit on the words of a report."""
+
+_FINDINGS, _EVENTS, _LINES, _NOTES = 6, 3, 5, 8
+
+
+def report(trace: Trace) -> str:
+    """Return a report of at most `MOST_WORDS` words; the same trace always gives the same one.
+
+    Texts of the trace are in code spans or escaped: they are no links, images or HTML.
+    """
+    facts = overview(trace)
+    lines = [
+        f"# {markdown_text(one_line(trace))}",
+        "",
+        f"**{markdown_text(facts['headline'])}**",
+        "",
+        *(f"- {markdown_text(line.term)}: {markdown_text(line.value)}" for line in overview_lines(facts)),
+        *_section("Findings", _findings(trace)),
+        *_section("Lines with the most time", _lines(trace)),
+        *_section("What is not known", _not_known(trace)),
+    ]
+    return "\n".join(_first_words(lines)) + "\n"
+
+
+def _section(title: str, lines: Iterable[str]) -> list[str]:
+    found = list(lines)
+    return ["", f"## {title}", "", *found] if found else []
+
+
+def _first_words(lines: list[str]) -> Iterator[str]:
+    """Yield lines up to the limit of words, and say if some were left out."""
+    rest = "The rest of the report is left out."
+    words = len(rest.split())
+    for line in lines:
+        words += len(line.split())
+        if words > MOST_WORDS:
+            yield from ("", rest)
+            return
+        yield line
+
+
+def _findings(trace: Trace) -> Iterator[str]:
+    table = findings(trace)
+    if reason := why_not(table):
+        yield f"Not available: {markdown_text(reason)}."
+        return
+    if table.empty:
+        yield f"{NOTHING}."
+    names = ("title", "level", "share", "figures", "text", "advice", "events", "event_count")
+    rows = zip(*(table[name].head(_FINDINGS) for name in names), strict=True)
+    for number, (title, level, share, figures, text, advice, events, count) in enumerate(rows, 1):
+        sentences = f"{markdown_text(text)} {markdown_text(advice)} {_events(events, count)}".strip()
+        yield f"{number}. **{markdown_text(title)}** ({level}{share_of(share, figures)}). {sentences}"
+    if len(table) > _FINDINGS:
+        yield ""
+        yield f"{len(table) - _FINDINGS:,} more findings are in `trace.findings`."
+    if overlap(table):
+        yield ""
+        yield OVERLAP
+
+
+def _events(events: list[int], count: int) -> str:
+    """Name the first events by their row in ``trace.events``, which a timeline also shows."""
+    shown = ", ".join(map(str, events[:_EVENTS]))
+    return f"Events {shown}{f' of {count:,}' if count > _EVENTS else ''}." if events else ""
+
+
+def _lines(trace: Trace) -> Iterator[str]:
+    table = source_lines(trace)
+    if reason := why_not(table):
+        yield f"Not available: {markdown_text(reason)}."
+        return
+    for row in table[table["file"] != ""].head(_LINES).to_dict("records"):
+        # Without folders, which name a user's home.
+        place = markdown_code(f"{PurePath(row['file']).name}:{row['line']}")
+        yield f"- {place}, {_times(row)}: {markdown_code(row['text'].strip())}"
+
+
+def _times(row: dict[Any, Any]) -> str:
+    names = {"device_ns": "on devices", "host_ns": "on hosts", "network_ns": "in transfers"}
+    parts = [f"{format_duration(row[name])} {where}" for name, where in names.items() if row[name]]
+    return ", ".join(parts) or "no time"
+
+
+def _not_known(trace: Trace) -> Iterator[str]:
+    notes = most_important_first(trace.notes)
+    yield from (f"- {markdown_text(note)}" for note in notes[:_NOTES])
+    if len(notes) > _NOTES:
+        yield f"- {len(notes) - _NOTES:,} more notes are in `trace.notes`."
