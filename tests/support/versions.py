@@ -11,8 +11,8 @@ from packaging.requirements import Requirement
 from tests.support.environments import ROOT, kept
 from tests.support.requirements import of_extra, requirements, without_gpus
 
-_EXTRAS = ("fleet", "lab", "pictures", "remote")
-_TOOLS = ("aiohttp", "hypothesis", "import-linter", "ipykernel", "pytest", "pytest-xdist")
+_EXTRAS = ("fleet", "lab", "pictures", "remote", "sql")
+_TOOLS = ("aiohttp", "hypothesis", "import-linter", "ipykernel", "mistune", "pytest", "pytest-xdist")
 SETS = {
     "lowest": ("lowest-direct", []),
     "tensorflow-2.15": ("highest", of_extra("estimator")),

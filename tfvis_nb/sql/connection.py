@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
@@ -10,6 +9,7 @@ from threading import Timer
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
+import psutil
 import pyarrow as pa
 
 from tfvis_nb.core.trace import Trace
@@ -19,8 +19,8 @@ from tfvis_nb.texts import Text
 if TYPE_CHECKING:
     import duckdb
 
-_MEMORY_SHARE, _MEMORY = 4, 2 << 30
-"""A query may use one of so many parts of the machine's memory; bytes where the size is not known."""
+_MEMORY_SHARE = 4
+"""A query may use one of so many parts of the machine's memory."""
 
 _NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype()}
 
@@ -76,7 +76,8 @@ def connect(
         import duckdb
     except ImportError as error:
         raise ImportError(Text("sql_extra_missing")) from error
-    connection = duckdb.connect(":memory:", config={**_ALONE, "memory_limit": f"{_memory() >> 20}MiB"})
+    memory = f"{psutil.virtual_memory().total // _MEMORY_SHARE >> 20}MiB"
+    connection = duckdb.connect(":memory:", config={**_ALONE, "memory_limit": memory})
     if folder is not None:
         connection.execute("SET allowed_directories = [?]", [f"{folder}/"])
     connection.execute("SET enable_external_access = false")
@@ -94,14 +95,6 @@ def connect(
                 connection.execute(f'CREATE VIEW "{schema}"."{name}" AS FROM temp."{kept}"')
     connection.execute("SET lock_configuration = true")
     return connection
-
-
-def _memory() -> int:
-    """Return the bytes that a connection may use."""
-    try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // _MEMORY_SHARE
-    except (AttributeError, OSError, ValueError):  # Windows has no sysconf
-        return _MEMORY
 
 
 def select(
