@@ -167,6 +167,43 @@ def test_free_input_does_not_wait_for_the_pipeline(steps: int, late: int, inner:
     assert found.times["predicted_ns"].tolist() == [200_000 if late else 190_000] * steps
 
 
+@pytest.mark.parametrize("busy", [False, True])
+@pytest.mark.parametrize("prepares", [False, True])
+def test_free_input_is_requested_by_its_step(busy: bool, prepares: bool) -> None:
+    """The iterator's thread is busy until the next step asks for input, or Python prepares input."""
+    period, rows = 10_000_000, []
+    for step in range(3):
+        at = step * period
+        inside: dict[str, Any] = {"step": step}
+        outside: dict[str, Any] = {"step": -1}
+        rows += [
+            _row("train", at, at + 9_900_000, **inside),
+            _row("FunctionRun", at + 50_000, at + 9_800_000, produced=2 * step, **inside),
+            _row("ExecutorState::Process", at + 60_000, at + 80_000, "tf_Compute/1", consumed=2 * step)
+            | inside,
+            _row("ExecutorState::ProcessAsync::Start", at + 65_000, at + 70_000, "tf_Compute/1")
+            | {"produced": 2 * step + 1}
+            | inside,
+            _row("IteratorGetNextOp::DoCompute", at + 99_000, at + 9_500_000, "tf_data_iterator_get_next/1")
+            | outside,
+            _row(
+                "ExecutorState::ProcessAsync::Done",
+                at + 9_510_000,
+                at + (period + 98_000 if busy else 9_520_000),
+                "tf_data_iterator_get_next/1",
+                consumed=2 * step + 1,
+                **inside,
+            ),
+            _row("ExecutorState::Process", at + 9_590_000, at + 9_710_000, "tf_Compute/1", consumed=2 * step)
+            | inside,
+            _row("MatMul", at + 9_600_000, at + 9_700_000, "tf_Compute/1", "op", **inside),
+        ]
+        if prepares:
+            rows.append(_row("resize", at - 9_000_000, at + 97_000, "python/Thread-2 (worker)", **outside))
+    found = what_if(built(rows), activities={"input": 0})
+    assert (found.times["predicted_ns"] < 1_000_000).all()
+
+
 def test_jax_traces_until_the_new_program_runs() -> None:
     """Tracing has no event of its own: Python, and calls that become part of the program."""
     trace = built(

@@ -82,6 +82,7 @@ def dependencies(
         *thread_order(times),
         executor_turns(times),
         *calls(times, given, taken, activity(trace)),
+        input_requests(times, given, taken, activity(trace)),
         *handed_out(trace, times),
         *captured(times, taken),
         *awaited(times),
@@ -403,6 +404,23 @@ def calls(times: Times, source: np.ndarray, target: np.ndarray, activity: np.nda
         times.until_start(given[~peers], taken[~peers], "control"),
         times.dependencies(last, times.end[last], caller, continues, "call"),
     ]
+
+
+def input_requests(
+    times: Times, source: np.ndarray, target: np.ndarray, activity: np.ndarray
+) -> Dependencies:
+    """Return the start of an asynchronous op for each row that waits for its input on another thread.
+
+    The profiler links the start only with the end of the op, which runs right after that row on its thread.
+    """
+    top = times.by_thread[times.parent[times.by_thread] < 0]
+    follows = np.flatnonzero(times.lane[top[1:]] == times.lane[top[:-1]])
+    previous = np.full(len(times.start), -1)
+    previous[top[follows + 1]] = top[follows]
+    begins = beginning(times.events["op"], _BEGIN)[source]
+    start, row = source[begins], previous[target[begins]]
+    waits = (row >= 0) & (activity[row] == NUMBER["input"]) & (times.start[row] >= times.start[start])
+    return times.until_start(start[waits], row[waits], "control")
 
 
 def _latest_before(times: Times, taken: np.ndarray, call: np.ndarray) -> np.ndarray:
