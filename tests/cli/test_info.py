@@ -9,6 +9,7 @@ import tfvis_nb as tv
 from tests.real_traces import DATA, real_trace
 from tests.support.examples import sample
 from tfvis_nb.analysis import gate_metrics, op_statistics
+from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.cli import main
 from tfvis_nb.cli.info import lines, summary
 from tfvis_nb.core.note_order import most_important_first
@@ -126,3 +127,12 @@ def test_a_pattern_and_a_folder(tmp_path: Path, capsys: pytest.CaptureFixture[st
             "run_meta.v1",
             "run_meta.v3",
         ]
+
+
+def test_a_base_is_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    trace, base = DATA / "gpu_tf221_mlp.pb.xz", DATA / "gpu_tf218_mlp.pb.xz"
+    sentences = [str(each) for each in comparison_headline(real_trace(base), real_trace(trace))]
+    assert main(["info", str(trace), "--against", str(base), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["comparison"] == sentences
+    assert main(["info", str(trace), "--against", str(base)]) == 0
+    assert " ".join(sentences) in capsys.readouterr().out

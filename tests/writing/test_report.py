@@ -13,6 +13,8 @@ import tfvis_nb as tv
 from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import DATA, real_trace
 from tests.support.made_steps import CPU, built
+from tfvis_nb.analysis import compare
+from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.cli import main
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.markup import markdown_code, markdown_text
@@ -124,7 +126,21 @@ def test_lines_name_files_without_folders() -> None:
         assert markdown_code(text.strip()) in report
 
 
+def test_reports_compare_with_a_base() -> None:
+    base, trace = real_trace(DATA / "gpu_tf218_mlp.pb.xz"), real_trace(DATA / "gpu_tf221_mlp.pb.xz")
+    report = trace.report(against=base)
+    for sentence in comparison_headline(base, trace):
+        assert markdown_text(str(sentence)) in report
+    changed = compare(base, trace).iloc[0]
+    assert f"- {markdown_code(changed['op'])} ({changed['kind']}): +" in report
+    assert len(report.split()) <= 1000
+    assert trace.report() != report
+
+
 def test_the_command_prints_the_report(capsys: pytest.CaptureFixture[str]) -> None:
     path = DATA / FILES[0]
     assert main(["info", "--markdown", str(path)]) == 0
     assert capsys.readouterr().out == tv.read_trace(path).report()
+    base = DATA / "gpu_tf218_mlp.pb.xz"
+    assert main(["info", "--markdown", str(path), "--against", str(base)]) == 0
+    assert capsys.readouterr().out == tv.read_trace(path).report(against=tv.read_trace(base))

@@ -12,9 +12,10 @@ from tfvis_nb.analysis.communication.collective_waits import late_ranks
 from tfvis_nb.analysis.communication.transfer_matrix import transfer_matrix
 from tfvis_nb.analysis.findings.table import NOTHING, findings_lines
 from tfvis_nb.analysis.gates.gate_metrics import gate_metrics
+from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.analysis.unavailable import why_not
-from tfvis_nb.cli.traces import ABOUT_TRACES, TRACES, Source, read
+from tfvis_nb.cli.traces import ABOUT_TRACES, SOURCE, TRACES, Source, read
 from tfvis_nb.cli.verb import verb
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import NO_NAME, NO_OP, lane_label, one_line, printable
@@ -46,6 +47,7 @@ tfvis-nb info logs/ --json | jq '.lanes[] | select(.kind == "kernel")'
 @click.option(
     "--markdown", is_flag=True, help="Write a report of at most 1,000 words, as for a pull request."
 )
+@click.option("--against", metavar="BASE", type=SOURCE, help="A trace to compare with.")
 @click.option(
     "--top",
     metavar="N",
@@ -55,22 +57,29 @@ tfvis-nb info logs/ --json | jq '.lanes[] | select(.kind == "kernel")'
     help="Number of rows of each table.",
 )
 def command(
-    traces: tuple[Source, ...], *, max_unpacked: int | None, as_json: bool, markdown: bool, top: int
+    traces: tuple[Source, ...],
+    *,
+    max_unpacked: int | None,
+    as_json: bool,
+    markdown: bool,
+    against: Source | None,
+    top: int,
 ) -> int:
     """Summarize the traces; return the exit code."""
     trace = read(traces, max_unpacked=max_unpacked)
+    base = None if against is None else read([against], max_unpacked=max_unpacked)
     if markdown:
-        print(trace.report(), end="")  # noqa: T201
+        print(trace.report(against=base), end="")  # noqa: T201
         return 0
     if as_json:
         # A node's name may hold half a surrogate pair, which can only be written as an escape.
-        print(json.dumps(summary(trace), indent=1))  # noqa: T201
+        print(json.dumps(summary(trace, base), indent=1))  # noqa: T201
     else:
-        print("\n".join(lines(trace, top)))  # noqa: T201
+        print("\n".join(lines(trace, top, base)))  # noqa: T201
     return 0
 
 
-def summary(trace: Trace) -> dict[str, Any]:
+def summary(trace: Trace, base: Trace | None = None) -> dict[str, Any]:
     """Gather the content of a trace: times in ns, sizes in bytes, None for unknown."""
     events = trace.events
     end = int((events["start_ns"] + events["duration_ns"]).max()) if len(events) else 0
@@ -83,6 +92,7 @@ def summary(trace: Trace) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "title": trace.title,
         "overview": {name: value for name, value in trace.overview.items() if name != "notes"},
+        "comparison": None if base is None else list(map(str, comparison_headline(base, trace))),
         "findings": _records(findings),
         "findings_reason": why_not(findings) or None,
         "metrics": _records(gate_metrics(trace)),
@@ -123,9 +133,9 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def lines(trace: Trace, top: int) -> list[str]:
+def lines(trace: Trace, top: int, base: Trace | None = None) -> list[str]:
     """Write the summary for people, `top` rows of each table."""
-    facts = summary(trace)
+    facts = summary(trace, base)
     run_ns = max(facts["end_ns"] - facts["start_ns"], 1)
     busiest = sorted(facts["lanes"], key=lambda lane: -lane["busy_ns"])
     undivided = facts["overview"]["undivided"]
@@ -146,7 +156,11 @@ def lines(trace: Trace, top: int) -> list[str]:
         ("transfers and copies", _TRANSFERS, facts["transfers"]),
         (f"ranks, {'' if undivided else 'in each step '}the slowest first", ranks, facts["ranks"]),
     ]
-    out = [one_line(trace), "", *_printable(str(trace.overview).splitlines()), *_findings(trace, top)]
+    compared = (
+        [f"Compared with {base.title or 'the base'} (A): {' '.join(facts['comparison'])}", ""] if base else []
+    )
+    overview = [*compared, *str(trace.overview).splitlines()]
+    out = [one_line(trace), "", *_printable(overview), *_findings(trace, top)]
     for title, columns, rows in tables:
         out += _table(title, columns, rows, top)
     if facts["notes"]:

@@ -238,12 +238,19 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         """
         return registry.trace_sql(self, query, against)
 
-    def report(self) -> str:
+    @only_known_options
+    def report(self, *, against: Trace | None = None) -> str:
         """Return a report in Markdown of at most 1,000 words, for pull requests and assistants.
 
         It has what was recorded, why it is slow and what would help, the lines with the most time and their
         code, and notes. Its texts are escaped: names from the trace are no links, images or HTML. It names
         files without their folders.
+
+        Parameters
+        ----------
+        against
+            A trace to compare with: the report says how much longer or shorter the steps are, whether that is
+            clear, and which ops changed most.
 
         Examples
         --------
@@ -253,7 +260,7 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         >>> print(tv.Trace(events.build(columns)).report())
         # 1 event, 1 device, ...
         """
-        return registry.report(self)
+        return registry.report(self, against)
 
     @only_known_options
     def connect(self, *, against: Trace | None = None) -> duckdb.DuckDBPyConnection:

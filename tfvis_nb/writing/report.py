@@ -6,14 +6,19 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 from typing import Any
 
+import pandas as pd
+
 from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.table import NOTHING, OVERLAP, overlap, share_of
 from tfvis_nb.analysis.overview.lines import overview_lines
 from tfvis_nb.analysis.overview.overview import overview
 from tfvis_nb.analysis.source.source_lines import source_lines
+from tfvis_nb.analysis.steps.compare import compare
+from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
+from tfvis_nb.analysis.steps.difference_text import difference_text
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration
-from tfvis_nb.core.labels import one_line
+from tfvis_nb.core.labels import NO_OP, one_line
 from tfvis_nb.core.markup import markdown_code, markdown_text
 from tfvis_nb.core.note_order import most_important_first
 from tfvis_nb.core.trace import Trace
@@ -21,11 +26,13 @@ from tfvis_nb.core.trace import Trace
 MOST_WORDS = 1000
 """Limit on the words of a report."""
 
-_FINDINGS, _EVENTS, _LINES, _NOTES = 6, 3, 5, 8
+_FINDINGS, _EVENTS, _LINES, _NOTES, _OPS = 6, 3, 5, 8, 5
+_PER = {"steps": " a step", "iterations": " an iteration", "recordings": ""}
+"""What the times of a comparison are of, in words."""
 
 
-def report(trace: Trace) -> str:
-    """Return a report of at most `MOST_WORDS` words; the same trace always gives the same one.
+def report(trace: Trace, against: Trace | None = None) -> str:
+    """Return a report of at most `MOST_WORDS` words; the same traces always give the same one.
 
     Texts of the trace are in code spans or escaped: they are no links, images or HTML.
     """
@@ -35,12 +42,35 @@ def report(trace: Trace) -> str:
         "",
         f"**{markdown_text(facts['headline'])}**",
         "",
+        *([] if against is None else _compared(trace, against)),
         *(f"- {markdown_text(line.term)}: {markdown_text(line.value)}" for line in overview_lines(facts)),
         *_section("Findings", _findings(trace)),
         *_section("Lines with the most time", _lines(trace)),
         *_section("What is not known", _not_known(trace)),
     ]
     return "\n".join(_first_words(lines)) + "\n"
+
+
+def _compared(trace: Trace, base: Trace) -> list[str]:
+    """Return what changed from a base: the sentences of a comparison, and the ops that changed most."""
+    sentences = " ".join(map(str, comparison_headline(base, trace)))
+    names = f"A is {markdown_code(base.title or 'the base')}, B is this trace."
+    table = compare(base, trace)
+    per = _PER[table.attrs["unit"]] if "unit" in table.attrs else ""
+    rows = table[table["step_difference_ns"].abs() > 0].head(_OPS).to_dict("records")
+    return [f"{names} {markdown_text(sentences)}", "", *(_change(row, per) for row in rows), ""]
+
+
+def _change(row: dict[Any, Any], per: str) -> str:
+    sign = "+" if row["step_difference_ns"] > 0 else "\N{MINUS SIGN}"
+    name = markdown_code(row["op"]) if row["op"] else NO_OP
+    text = f"- {name} ({row['kind']}): {sign}{format_duration(abs(row['step_difference_ns']))}{per} in B"
+    if pd.isna(row["shown"]):
+        return f"{text}, {row['change']}" if row["change"] in {"added", "removed"} else text
+    ratio, *interval = (row["typical_ratio"], row["low_ratio"], row["high_ratio"])
+    if row["shown"] and (ratio > 1) != (row["step_difference_ns"] > 0):
+        return text  # the typical step has changed in the other direction than the sum
+    return f"{text}, {difference_text(ratio, *interval, shown=bool(row['shown']))}"
 
 
 def _section(title: str, lines: Iterable[str]) -> list[str]:
