@@ -19,6 +19,7 @@ from tfvis_nb.core.tracings import TRACING, TYPE
 
 BUILDING = "tf.function-graph_building"
 SHAPE = {"argument": "x", "kind": "shape", "before": "(3,)", "after": "(4,)"}
+VALUE = {"argument": "n", "kind": "value", "before": "1", "after": "2"}
 
 Row = tuple[str, int, int, str]
 
@@ -256,12 +257,14 @@ def test_counts_of_real_profiles(path: Any) -> None:
     assert (int(table["calls"].sum()), int(table["traces"].sum())) == (called, built)
 
 
-def again(*kinds: str, traced: int = 40) -> Trace:
-    """Make a trace of calls that each take 100 ns; all but the first trace again."""
+def again(*kinds: str | tuple[str, ...], traced: int = 40, after: str = "(4,)") -> Trace:
+    """Make a trace of calls that each take 100 ns; all but the first trace again for some changes."""
     rows, recorded = [], []
     for at, kind in enumerate(kinds):
         rows += [call("f", 200 * at, 100, traced=True, count=at + 1), building(200 * at + 10, traced)]
-        recorded += [None, noted("f", *([SHAPE | {"kind": kind}] if at else []))]
+        changed = [kind] if isinstance(kind, str) else kind
+        changes = [VALUE if one == "value" else SHAPE | {"kind": one, "after": after} for one in changed]
+        recorded += [None, noted("f", *(changes if at else []))]
     trace = trace_of(*rows, recorded=recorded)
     step = np.arange(len(rows), dtype=np.int32) // 2
     return Trace(trace.events.assign(step=step), nested=trace.nested)
@@ -277,6 +280,27 @@ def test_the_finding_names_the_argument_and_the_time() -> None:
     assert {name: figures[name] for name in wanted} == wanted
     assert (figures["before"], figures["after"], figures["here_ns"]) == ("(3,)", "(4,)", 40)
     assert row["events"] == [3, 5, 7]
+
+
+def test_a_value_that_changes_with_a_shape_comes_first() -> None:
+    figures = again(*[("shape", "value")] * 3).findings.set_index("id").loc["retracing"]["figures"]
+    assert (figures["change"], figures["argument"], figures["times"]) == ("value", "n", 2)
+    assert figures["also"] == [{"change": "shape", "argument": "x"}]
+
+
+@pytest.mark.parametrize(
+    ("tracings", "after", "advised"),
+    [
+        (["shape"] * 4, "(4,)", True),
+        (["shape"] * 4, "(None,)", False),
+        (["shape"] * 4, "<unknown>", False),
+        (["shape", "shape", "shape", "value"], "(4,)", False),
+    ],
+)
+def test_relaxed_shapes_are_advised_only_if_they_help(tracings: list[str], after: str, advised: bool) -> None:
+    row = again(*tracings, after=after).findings.set_index("id").loc["retracing"]
+    assert (row["figures"]["change"], row["figures"]["relaxable"]) == ("shape", advised)
+    assert ("reduce_retracing" in row["advice"]) == advised
 
 
 def first_runs(*, traced: bool = True, run: str = "FunctionRun") -> Trace:

@@ -69,6 +69,19 @@ def test_each_kind_of_argument() -> None:
     assert 0 < found["tracing_ns"] < found["total_ns"]
 
 
+@pytest.mark.parametrize("relaxed", [False, True])
+def test_a_python_number_is_advised_before_the_shape(*, relaxed: bool) -> None:
+    traced = function(lambda x, flag: tf.reduce_sum(x) * flag, reduce_retracing=relaxed)
+    with tv.trace() as t:
+        for n in range(8):
+            with tf.profiler.experimental.Trace("step", step_num=n, _r=1):
+                traced(tf.ones([n + 1, 3]), float(n))
+    (found,) = t.findings["figures"][t.findings["id"] == "retracing"]
+    assert (found["retraces"], found["argument"], found["change"]) == (7, "flag", "value")
+    assert found["also"] == [{"change": "shape", "argument": "x"}]
+    assert not found["relaxable"]
+
+
 def test_arguments_in_containers() -> None:
     traced = function(lambda state, pair: state["a"][0] + pair.left)
     one = tf.ones([])

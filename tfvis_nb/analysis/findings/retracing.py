@@ -16,6 +16,7 @@ from tfvis_nb.analysis.findings.rule import (
     Threshold,
     beyond,
     example,
+    listed,
     step_time,
 )
 from tfvis_nb.analysis.functions.functions import functions
@@ -34,7 +35,16 @@ RETRACES = Threshold(3, "tracings of a function after its first, reported whatev
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d*)?(?:e[-+]?\d+)?")
 _CASTABLE = re.compile(r"(?:u?int|b?float|complex)\d+|bool")
-_CHANGES = ("value", "shape", "dtype", "structure", "function", "context")
+_OF_ARGUMENT = {
+    "value": "",
+    "shape": "the shape of ",
+    "dtype": "the data type of ",
+    "structure": "the structure of ",
+}
+_CHANGES = (*_OF_ARGUMENT, "function", "context")
+_ANY_RANK = "<unknown>"
+_MOST_NAMED = 3
+"""How many changes are named besides the one that the advice is for."""
 _UNKNOWN = (
     "The trace lacks the arguments of tracings. Usual causes are Python numbers as arguments, shapes"
     " that change, or functions that are made in a loop. A recording of %%trace shows which argument changes,"
@@ -110,17 +120,36 @@ def _caller(trace: Trace, mask: np.ndarray, task: str) -> dict[str, Any] | None:
 
 
 def _change(trace: Trace, worst: pd.Series) -> dict[str, Any]:
-    """Return the most frequent change when a function was traced again, with the last example."""
+    """Return the change to remove first, with its last example, and the other changes of arguments.
+
+    If a shape and something else change in the same tracing, such as a Python value, relaxing the shape
+    alone does not prevent the tracing: the other change comes first. ``relaxable`` states whether
+    reduce_retracing can help: not if Python values change, nor if a shape is relaxed already.
+    """
     table = retraces(trace)
     own = table[(table["task"] == worst["task"]) & (table["name"] == worst["name"])]
     if own.empty:
-        return dict.fromkeys(("change", "argument", "before", "after", "line", "times"))
+        return dict.fromkeys(("change", "argument", "before", "after", "line", "times", "also", "relaxable"))
     own = own.astype(object).where(own.notna(), "")
-    groups = own.groupby(["change", "argument"])
-    change, argument = groups.size().idxmax()
-    last = groups.get_group((change, argument)).iloc[-1]
-    most = {"change": change, "argument": argument, "times": int(groups.size().max())}
-    return most | {name: str(last[name]) for name in ("before", "after", "line")}
+    is_shape = own["change"] == "shape"
+    first = own[~is_shape | ~own["event"].isin(own.loc[~is_shape, "event"])]
+    pairs = own.groupby(["change", "argument"]).size().sort_values(ascending=False, kind="stable")
+    change, argument = first.groupby(["change", "argument"]).size().idxmax()
+    last = own[(own["change"] == change) & (own["argument"] == argument)].iloc[-1]
+    shapes = own.loc[is_shape, ["before", "after"]].to_numpy().ravel().tolist()
+    is_relaxed = any("None" in shape or shape == _ANY_RANK for shape in shapes)
+    return {
+        "change": change,
+        "argument": argument,
+        "times": int(pairs[change, argument]),
+        "also": [
+            {"change": kind, "argument": name}
+            for kind, name in pairs.index
+            if kind in _OF_ARGUMENT and (kind, name) != (change, argument)
+        ],
+        "relaxable": not is_relaxed and not (own["change"] == "value").any(),
+        **{name: str(last[name]) for name in ("before", "after", "line")},
+    }
 
 
 def _word(_key: str, figures: Figures) -> Texts:
@@ -150,16 +179,23 @@ def _times(count: int) -> str:
 
 def _reason(figures: Figures) -> str:
     change, argument = figures["change"], figures["argument"]
-    if change in ("shape", "dtype", "value", "structure"):
-        what = {"shape": "the shape of ", "dtype": "the data type of ", "structure": "the structure of "}
+    if change in _OF_ARGUMENT:
         example_of = f", such as from {figures['before']} to {figures['after']}"
         part = f", {figures['times']:,} of them" if figures["times"] < figures["retraces"] else ""
-        return f"{part} because {what.get(change, '')}{argument} changes{example_of}"
+        also = _also(figures.get("also") or [])
+        return f"{part} because {_OF_ARGUMENT[change]}{argument} changes{example_of}{also}"
     if change == "function":
         return ", because a new tf.function is made from the same code each time"
     if change == "context":
         return ", with the same arguments but in another context, such as a device, a strategy or a graph"
     return ""
+
+
+def _also(changes: list[dict[str, str]]) -> str:
+    names = [f"{_OF_ARGUMENT[one['change']]}{one['argument']}" for one in changes[:_MOST_NAMED]]
+    if len(changes) > len(names):
+        names.append(f"{len(changes) - len(names)} more")
+    return f"; so {'do' if len(names) > 1 else 'does'} {listed(names, len(names))}" if names else ""
 
 
 def _advice(figures: Figures) -> str:
@@ -170,10 +206,10 @@ def _advice(figures: Figures) -> str:
         return f"Pass the same object for {argument} each time, or pass tensors: every new object is traced."
     if change == "shape":
         last = "If only the last batch differs, use batch(..., drop_remainder=True); otherwise give"
+        relaxed = ", or reduce_retracing=True" if figures.get("relaxable", True) else ""
         return (
             f"{last if _is_of_batch(figures) else 'Give'} @tf.function an input_signature with"
-            f" tf.TensorSpec({_common(figures)}) for {argument}, or reduce_retracing=True, or pad to one"
-            " shape."
+            f" tf.TensorSpec({_common(figures)}) for {argument}{relaxed}, or pad to one shape."
         )
     if change == "dtype":
         before = figures["before"]
