@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.real_traces import each, real_trace, step_stats_files, xspace_files
 from tests.support.examples import examples
-from tests.support.made_steps import CPU, GPU, ROW, TASK, any_trace, built, kernel, op
+from tests.support.made_steps import CPU, GPU, ROW, TASK, any_trace, built, kernel, op, traced_calls
 from tfvis_nb import Trace, read_trace
 from tfvis_nb.analysis import utilization, why_not
 from tfvis_nb.analysis.idle.idle_gaps import CAUSES
@@ -45,6 +45,13 @@ def check_sums(trace: Trace) -> None:
 @given(st.lists(ROW, min_size=1, max_size=14))
 def test_gaps_of_anything_add_up(rows: list[dict[str, Any]]) -> None:
     check_sums(any_trace(rows))
+
+
+@pytest.mark.slow
+@settings(max_examples=examples(200))
+@given(st.lists(ROW, max_size=10), traced_calls())
+def test_gaps_before_tracings_add_up(rows: list[dict[str, Any]], traced: list[dict[str, Any]]) -> None:
+    check_sums(any_trace([*rows, *traced]))
 
 
 @pytest.mark.slow
@@ -111,6 +118,21 @@ def test_input_launches_and_the_device_itself() -> None:
     gaps = trace.idle_gaps.sort_values("start_ns")
     first, second = np.flatnonzero(trace.events["kind"] == "kernel")
     assert gaps["end_event"].tolist() == [first, first, second, -1]
+
+
+def test_calls_that_trace_end_gaps_when_they_start() -> None:
+    host = {"kind": "host", "lane": "python"}
+    traced = {"detail": "tf_function_call=traced-nonXla tracing_count=1"}
+    trace = built(
+        [
+            {"name": "train", "op": "train", "start_ns": 0, "duration_ns": 100, **host},
+            {"name": "f", "op": "f", "start_ns": 10, "duration_ns": 80, **host, **traced},
+            {"name": "", "op": "tf.function-graph_building", "start_ns": 30, "duration_ns": 40, **host},
+            {"name": "", "op": "FunctionRun", "start_ns": 80, "duration_ns": 10, **host},
+        ]
+    )
+    assert listed(trace, CPU) == [(10, "host", "train"), (20, "host", "train")]
+    assert trace.idle_gaps["end_event"].tolist() == [-1, 1]
 
 
 def test_receiving_tells_waiting_from_moving() -> None:

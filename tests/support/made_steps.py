@@ -12,10 +12,10 @@ TASK = "/job:worker/replica:0/task:{}"
 GPU = TASK.format(0) + "/device:GPU:0"
 CPU = TASK.format(0) + "/device:CPU:0"
 
-
+TIME = st.integers(0, 60)
 ROW = st.fixed_dictionaries(
     {
-        "start_ns": st.integers(0, 60),
+        "start_ns": TIME,
         "duration_ns": st.integers(0, 20),
         "step": st.integers(-1, 1),
         "task": st.sampled_from([TASK.format(0), TASK.format(1)]),
@@ -43,6 +43,25 @@ ROW = st.fixed_dictionaries(
 )
 
 
+@st.composite
+def traced_calls(draw: st.DrawFn) -> list[dict[str, Any]]:
+    """Rows of a call that traces its function before it runs the new graph, in any steps."""
+    start, (before, building, placing, running) = draw(TIME), draw(st.tuples(*[st.integers(1, 20)] * 4))
+    run = before + building + placing
+    parts = [
+        (0, run + running, "f", "tf_function_call=traced-nonXla tracing_count=1"),
+        (before, building, "tf.function-graph_building", ""),
+        (run, running, "FunctionRun", ""),
+    ]
+    place = ("host", "python", "CPU:0")
+    return [
+        draw(ROW)
+        | {"start_ns": start + later, "duration_ns": length, "task": TASK.format(0), "place": place}
+        | {"name": name, "op": name, "detail": detail}
+        for later, length, name, detail in parts
+    ]
+
+
 def any_trace(rows: list[dict[str, Any]]) -> Trace:
     """Events of all kinds at any times: they overlap, wait in circles, end before they are ready."""
     rows = sorted(rows, key=lambda row: (row["start_ns"], -row["duration_ns"]))
@@ -56,7 +75,9 @@ def any_trace(rows: list[dict[str, Any]]) -> Trace:
         f"edge_1_{row['name']}" if row["place"][0] in ("transfer", "memcpy") else "" for row in rows
     ]
     columns["source"] = columns["destination"] = columns["device"]
-    columns["detail"] = [f"{row['name']} = {row['op']}({', '.join(row['inputs'])})" for row in rows]
+    columns["detail"] = [
+        row.get("detail", f"{row['name']} = {row['op']}({', '.join(row['inputs'])})") for row in rows
+    ]
     columns["scheduled_ns"] = pd.array([row["ready"] for row in rows], "Int64")
     nested = pa.table(
         {

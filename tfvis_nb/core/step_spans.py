@@ -139,10 +139,14 @@ def of_steps(trace: Trace, steps: Collection[int] | None) -> np.ndarray:
 
 def within_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
     """Return the start and end of each event, without what lies outside its step (int64 ns)."""
-    events, steps = trace.events, trace.steps
-    start = events["start_ns"].to_numpy(np.int64)
-    end = start + events["duration_ns"].to_numpy(np.int64)
-    step = np.searchsorted(steps["step"].to_numpy(np.int64), events["step"].to_numpy(np.int64))
+    start = trace.events["start_ns"].to_numpy(np.int64)
+    return cut_to_steps(trace, start, start + trace.events["duration_ns"].to_numpy(np.int64))
+
+
+def cut_to_steps(trace: Trace, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return a start and end for each event, without what lies outside its step (int64 ns)."""
+    steps = trace.steps
+    step = np.searchsorted(steps["step"].to_numpy(np.int64), trace.events["step"].to_numpy(np.int64))
     limits = [steps[name].to_numpy(np.int64)[step] for name in ("start_ns", "end_ns")]
     return np.clip(start, *limits), np.clip(end, *limits)
 

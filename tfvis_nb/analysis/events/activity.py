@@ -15,7 +15,7 @@ from tfvis_nb.core.devices import ACCELERATOR, HOROVOD
 from tfvis_nb.core.palette import ACTIVITIES as ALL_ACTIVITIES
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.search_sorted import distinct_numbers
-from tfvis_nb.core.step_spans import within_steps
+from tfvis_nb.core.step_spans import cut_to_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.kinds import KERNELS, USUAL_ACTIVITY
@@ -180,7 +180,7 @@ def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     start = events["start_ns"].to_numpy(np.int64)
     end = start + events["duration_ns"].to_numpy(np.int64)
     step = events["step"].to_numpy(np.int64)
-    own_start, own_end = tracing_spans(trace, *within_steps(trace))
+    own_start, own_end = cut_to_steps(trace, *tracing_spans(trace, start, end))
     inside = np.flatnonzero((step != NO_STEP) & ((own_start < own_end) | (start == end)))
     steps = trace.steps[trace.steps["step"] != NO_STEP].sort_values("start_ns", kind="stable")
     outside = step == NO_STEP

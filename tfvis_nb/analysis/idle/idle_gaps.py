@@ -12,6 +12,7 @@ from tfvis_nb.analysis.critical_path.critical_path import final_events
 from tfvis_nb.analysis.critical_path.dependencies import LONG_SLEEP
 from tfvis_nb.analysis.events.activity import ACTIVITIES, COPY_DONE, NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
+from tfvis_nb.analysis.events.traced_calls import traced_calls
 from tfvis_nb.analysis.steps.slow_steps import OtherSteps
 from tfvis_nb.analysis.steps.utilization import ran_on_device
 from tfvis_nb.analysis.unavailable import cannot_say
@@ -196,7 +197,11 @@ def _idle(trace: Trace, here: StepDevices, shown: np.ndarray) -> _Idle:
     np.maximum.at(until, device_row, reached)
     tails = device_rows[until[device_rows] < here.last[device_rows]]
     final = final_events(trace, here.table["step"].to_numpy(np.int64)[tails])
-    ended_by = here.event[ran[gaps]]
+    # A tracing keeps its device busy from the start of its call on, so the call ends the gap.
+    traced, ended_by = traced_calls(trace), here.event[ran[gaps]]
+    calls = np.arange(len(trace.events))
+    calls[traced.tracing] = traced.call
+    ended_by = calls[ended_by]
     return _Idle(
         np.concatenate([device_row[gaps], tails]),
         np.concatenate([free[gaps], until[tails]]),
