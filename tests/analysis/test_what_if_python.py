@@ -4,12 +4,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from tests.support.made_steps import built
 from tests.support.texts import raises_id
 from tfvis_nb import Trace
 from tfvis_nb.core.metadata import GC_PAUSES, PYTHON_SAMPLES, THREAD_SAMPLES, table_of
+from tfvis_nb.core.stacks import STACK, Frame, StackBuilder
 from tfvis_nb.display.tabs import tab
 from tfvis_nb.display.tabs.what_if import outcome
 
@@ -186,6 +188,33 @@ def test_a_line_of_a_function_takes_its_part_of_the_call() -> None:
     both = trace.what_if(lines={"train.py:21": 0, "train.py:22": 0})
     assert both.times["predicted_ns"].tolist() == pytest.approx([2 * MS] * STEPS, rel=0.05)
     assert found.typical.low_ns <= found.typical.predicted_ns <= found.typical.high_ns
+
+
+def test_waiting_line_has_no_time_of_the_generator() -> None:
+    """Line 3 makes the op that runs line 21, which takes 18 of 20 ms for an element, and a MatMul of 2 ms."""
+    rows, main, called = [], [], []
+    for step in range(STEPS):
+        at = 20 * step
+        rows += [
+            _row("ParallelMapProduce", at - 21, at - 1, -1, lane="tf_data_map/1", produced=step),
+            _row("PyFunc", at - 20, at - 2, -1, lane="tf_data_map/1"),
+            _row("TFE_Py_Execute", at, at + 10, step, consumed=step),
+            _row("MatMul", at + 4, at + 6, step, kind="op"),
+        ]
+        main += [(at + moment, 3) for moment in (1, 3, 7, 9)]
+        called += [(at - 18 + moment, 21) for moment in range(0, 16, 4)]
+    trace = built(rows)
+    builder = StackBuilder()
+    number = builder.stack([Frame("/home/me/train.py", 3)])  # noqa: PD013  # not of pandas
+    stacks = [number if op in ("PyFunc", "MatMul") else None for op in trace.events["op"]]
+    assert trace.nested is not None
+    nested = trace.nested.append_column(STACK, pa.array(stacks, pa.int32()))
+    samples = {PYTHON_SAMPLES: _sampled(main), THREAD_SAMPLES: _sampled(called, THREAD_SAMPLES)}
+    trace = Trace(trace.events, nested=nested, stacks=builder.table(), metadata=samples)
+    for line, left in ((3, 20), (21, 11)):
+        assert _rounds(trace, lines={f"train.py:{line}": 0.5})[1:] == pytest.approx([left] * (STEPS - 2))
+    choices = {choice["subject"]: choice for choice in tab(trace, "What if")["blocks"][0]["choices"]}
+    assert [name.rpartition(":")[2] for name, _ in choices["lines"]["names"]] == ["21", "3"]
 
 
 def test_lines_known_from_samples_alone_take_a_factor_only() -> None:

@@ -49,11 +49,22 @@ def of_layers(trace: Trace, pattern: str) -> np.ndarray:
 
 
 def of_lines(trace: Trace, pattern: str) -> np.ndarray:
-    """Return a mask of the events of a line of code, such as ``train.py:12``."""
+    """Return a mask of the events of a line of code, such as ``train.py:12``, but `of_input_python`."""
     if trace.stacks is None:
         return np.zeros(len(trace.events), bool)
     fits = np.array([*map(line_matcher(pattern), trace.stacks.own_lines()), False])
-    mask: np.ndarray = fits[event_stacks(trace)]
+    mask: np.ndarray = fits[event_stacks(trace)] & ~of_input_python(trace)
+    return mask
+
+
+def of_input_python(trace: Trace) -> np.ndarray:
+    """Return a mask of calls of Python by the input pipeline whose time belongs to sampled lines.
+
+    A generator runs in a PyFunc, which Keras makes in the call of ``model.fit``. The line of that call only
+    waits for the lines of the generator.
+    """
+    sampled = all_sampled_time(trace).taken > 0
+    mask: np.ndarray = sampled & (activity(trace) == NUMBER["preprocessing"])
     return mask
 
 

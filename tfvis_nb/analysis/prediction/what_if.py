@@ -21,6 +21,7 @@ from tfvis_nb.analysis.prediction.changed_events import (
     SELECTORS,
     line_matcher,
     names_of,
+    of_input_python,
     work_of,
 )
 from tfvis_nb.analysis.prediction.factors import (
@@ -231,6 +232,8 @@ def requested(
                 raise ValueError(Text("nothing_to_change", subject=subject, name=name, hint=hint))
             if subject != "activities":
                 chosen = times.with_nested(chosen)
+            if subject == "lines":
+                chosen &= ~of_input_python(trace)
             if how == HIDDEN:
                 altered.hidden[chosen] = True
                 continue

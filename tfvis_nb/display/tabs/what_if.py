@@ -256,7 +256,8 @@ def _names(trace: Trace) -> Iterator[tuple[str, list[tuple[str, str]]]]:
     layers = trace.layers
     yield "layers", _longest((layers["device_ns"] + layers["host_ns"]).groupby(layers["layer"]).sum())
     lines, place = _lines(trace)
-    yield "lines", _longest((lines["device_ns"] + lines["host_ns"]).groupby(place).sum())
+    times = (lines["device_ns"] + lines["host_ns"] + lines["network_ns"]).groupby(place).sum()
+    yield "lines", _longest(times[times > 0])
     outside = outside_steps(trace)
     if outside is not None and outside.between_ns and is_one_recording(trace):
         yield BETWEEN, [(BETWEEN, "all that runs there")]
