@@ -1,5 +1,7 @@
 """The time of each line of code."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -75,6 +77,36 @@ def test_shares_leave_out_callers_that_wait() -> None:
     lines = source_lines(Trace(table, nested=nested, stacks=builder.table())).set_index("reason")
     assert lines["host_share"].dropna().to_dict() == {"": 0.9, "runtime": 0.1}
     assert lines["host_ns"]["waiting"] == 100
+
+
+@pytest.mark.parametrize(("lane", "side"), [("collective_ops/1", "host"), ("collective", "network")])
+def test_waits_in_collectives_are_no_time_of_a_line(lane: str, side: str) -> None:
+    """The second rank sleeps for 80 ns. On threads, calls inside the first one's collective wait for it."""
+    builder = StackBuilder()
+    stack_of = builder.stack  # not the method of tables
+    run, sleep = (stack_of([Frame("train.py", line, "step")]) for line in (3, 9))
+    columns: dict[str, list[Any]] = {
+        "start_ns": [0, 1, 80, 2],
+        "duration_ns": [100, 80, 20, 90],
+        "kind": ["collective", "op", "collective", "host"],
+        "op": ["CollectiveReduceV2", "EagerPyFunc", "CollectiveReduceV2", "Loop"],
+        "lane": [lane, "ops", lane, lane],
+        "task": ["/task:0", "/task:1", "/task:1", "/task:0"],
+        "name": ["sum", "sleep", "sum", "Loop"],
+    }
+    rows = 4 if side == "host" else 3
+    table, order = events.order(events.build({name: values[:rows] for name, values in columns.items()}))
+    nested = pa.table({"stack": pa.array([run, sleep, run, run][:rows], pa.int32())}).take(order)
+    trace = Trace(table, nested=nested, stacks=builder.table())
+    lines = source_lines(trace)
+    sums = lines.groupby(lines["line"].fillna(0))[["host_ns", "network_ns"]].sum().T.to_dict()
+    # The first rank works in the collective from 80 to 100, on threads for 12 of it in the call.
+    works = {"host_ns": 12, "network_ns": 28} if side == "host" else {"host_ns": 0, "network_ns": 40}
+    waits = {"host_ns": 78, "network_ns": 2} if side == "host" else {"host_ns": 0, "network_ns": 80}
+    assert sums == {3: works, 9: {"host_ns": 80, "network_ns": 0}, 0: waits}
+    assert lines.loc[lines["line"].isna(), "reason"].tolist() == ["waiting"]
+    graph = flame_graph(trace, "stack", "host")
+    assert graph.loc[graph["frame"] == "(waiting)", "total_ns"].sum() == waits["host_ns"]
 
 
 def test_rows_are_lines_and_phases_or_reasons() -> None:

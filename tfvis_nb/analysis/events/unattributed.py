@@ -14,7 +14,7 @@ REASONS = (WAITING, "compiling", "input pipeline", RUNTIME, "library", "no stack
 
 REASON_MEANING = (
     "waiting: calls that wait for a function, a session run, threads of tf.data, a device or Python's "
-    "interpreter lock; "
+    "interpreter lock, and collectives that wait for other ranks; "
     "compiling: tracing and compiling; "
     "input pipeline: calls of tf.data; runtime: Python, and other calls that are part of no op; "
     "library: all code on the stack is of installed packages; no stack: none was recorded"

@@ -74,15 +74,6 @@ def lock_waits(trace: Trace) -> dict[str, LockWaits]:
     return waits
 
 
-@per_trace
-def waiting_ns(trace: Trace) -> np.ndarray:
-    """Return the part of each event's self time that is a wait for the lock, in ns."""
-    waited = np.zeros(len(trace.events), np.int64)
-    for waits in lock_waits(trace).values():
-        np.add.at(waited, waits.event, waits.end - waits.start)
-    return waited
-
-
 def lock_times(trace: Trace, table: pd.DataFrame, *, of_input: bool) -> np.ndarray:
     """Return how long each step and task of a table waits, in ns.
 

@@ -13,8 +13,9 @@ import pandas as pd
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.events.unattributed import RUNTIME, WAITING, reasons
 from tfvis_nb.analysis.source.calling_thread import PYTHON_CALL, calling_thread, innermost
-from tfvis_nb.analysis.source.lock_waits import lock_waits, waiting_ns
+from tfvis_nb.analysis.source.lock_waits import lock_waits
 from tfvis_nb.analysis.source.python_samples import are_called
+from tfvis_nb.analysis.source.waiting_time import waiting_ns
 from tfvis_nb.core.categories import beginning
 from tfvis_nb.core.metadata import GC_PAUSES, PYTHON_SAMPLES, THREAD_SAMPLES, table_of
 from tfvis_nb.core.per_trace import per_trace

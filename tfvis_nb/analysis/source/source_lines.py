@@ -13,8 +13,8 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.events.unattributed import REASON_MEANING, WAITING, reasons, waiting_stages
-from tfvis_nb.analysis.source.lock_waits import waiting_ns
 from tfvis_nb.analysis.source.sampled_time import sampled_time
+from tfvis_nb.analysis.source.waiting_time import waiting_ns
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.row_numbers import number_rows
@@ -35,7 +35,7 @@ FIGURES: dict[str, str] = {
     "host_ns": "The same for ops and calls on the host, in ns. Lines with samples get the self time of events"
     " that call them, such as PyFunc, and the time in which the sampled thread was in no event.",
     "sampled_ns": "The part of host_ns that is known from samples, in ns.",
-    "network_ns": "The same for tensors received and collectives, including waits, in ns.",
+    "network_ns": "The same for tensors received, including waits, and collectives, in ns.",
     "copy_bytes": "Bytes that copies of the line moved between host and device, or within a device.",
     "output_bytes": "Bytes of the line's other events with a size: tensors received and outputs of ops.",
     "events": "Number of events, repeated rows included.",
@@ -127,7 +127,7 @@ def source_lines(trace: Trace, frames: Frames = "own", steps: Collection[int] | 
     sums = dict.fromkeys(_SUMS, "sum") | {"first": "min"}
     table = event_figures(trace, rows, sampled.taken).groupby(group, sort=False).agg(sums)
     table = pd.concat([table, labels], axis=1)
-    waits = _waits_for_lock(trace, rows)
+    waits = _waits(trace, rows)
     if len(sampled.lines) or len(waits):
         keys = [name for name in _COLUMNS if name not in (*_SUMS, "first", "device_share", "host_share")]
         more = [part for part in (_of_samples(stacks, sampled.lines), waits) if len(part)]
@@ -181,12 +181,18 @@ def _phases(trace: Trace, rows: np.ndarray) -> np.ndarray:
     return of_rows
 
 
-def _waits_for_lock(trace: Trace, rows: np.ndarray) -> pd.DataFrame:
-    """Return a row of `source_lines` with the time in which events wait for the lock, if any does."""
+def _waits(trace: Trace, rows: np.ndarray) -> pd.DataFrame:
+    """Return a row of `source_lines` with the time in which events wait, if any does."""
     waited = waiting_ns(trace)[rows]
     row: dict[str, Any] = {name: 0 if dtype == "int64" else "" for name, dtype in _COLUMNS.items()}
-    row |= {"line": -1, "reason": WAITING, "host_ns": waited.sum(), "first": rows[waited.argmax()]}
+    row |= {"line": -1, "reason": WAITING, "first": rows[waited.argmax()], **waiting_figures(trace, rows)}
     return pd.DataFrame([row])[: int(waited.any())]
+
+
+def waiting_figures(trace: Trace, rows: np.ndarray) -> dict[str, int]:
+    """Return the time in which events wait, by side, as in `FIGURES`."""
+    waited, side = waiting_ns(trace)[rows], locations(trace.events)[rows]
+    return {f"{name}_ns": int(waited[side == LOCATIONS.index(name)].sum()) for name in _SIDES}
 
 
 def _of_samples(stacks: StackTable, lines: pd.DataFrame) -> pd.DataFrame:
@@ -203,7 +209,8 @@ def event_figures(trace: Trace, rows: np.ndarray, taken: np.ndarray) -> pd.DataF
     """Return the contribution of each event to its line: columns as in `FIGURES`, int64.
 
     `taken` is the part of the self time of each event that belongs to sampled lines. Waits for Python's
-    interpreter lock belong to no line: the line that holds it has their time.
+    interpreter lock belong to no line: the line that holds it has their time. Waits in collectives
+    do not either: lines of the last rank run then.
     """
     own, known = self_times_of(trace)
     own = own - taken - waiting_ns(trace)

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import parents, self_times, self_times_of
 from tfvis_nb.analysis.events.unattributed import WAITING, reasons
-from tfvis_nb.analysis.source.lock_waits import waiting_ns
+from tfvis_nb.analysis.source.waiting_time import waiting_ns
 from tfvis_nb.analysis.steps.layers import event_layers
 from tfvis_nb.analysis.steps.scope_tree import distinct_nodes
 from tfvis_nb.analysis.steps.tree import Tree
@@ -31,7 +31,8 @@ _MOST_DEPTH, _MOST_PARTS = 256, 32
 class Frames(NamedTuple):
     """A tree of frames, and the frame and self time (ns) of events (rows of the table).
 
-    By stack, events that wait for Python's interpreter lock come again at the end, with the time of the wait.
+    By stack, events that wait for Python's interpreter lock or, in collectives, for other ranks come again at
+    the end, with the time of the wait.
     """
 
     tree: Tree
@@ -103,7 +104,7 @@ class _Builder:
 def _by_stack(trace: Trace, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
     """Return frames of the lines of the user's code, with op types in the innermost ones.
 
-    The frames of waits for the lock, which are no time of a line, follow those of all rows.
+    The frames of waits, which are no time of a line, follow those of all rows.
     """
     builder = _Builder()
     stack = event_stacks(trace)[rows]

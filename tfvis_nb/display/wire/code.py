@@ -14,9 +14,8 @@ import pyarrow as pa
 
 from tfvis_nb.analysis.events.unattributed import REASONS, WAITING, reasons, waiting_stages
 from tfvis_nb.analysis.programs.hlo_module import without_sources
-from tfvis_nb.analysis.source.lock_waits import waiting_ns
 from tfvis_nb.analysis.source.sampled_time import all_sampled_time
-from tfvis_nb.analysis.source.source_lines import event_figures
+from tfvis_nb.analysis.source.source_lines import event_figures, waiting_figures
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.metadata import CODE
 from tfvis_nb.core.stacks import FILES, PHASE, PHASES, StackTable, event_stacks
@@ -249,8 +248,9 @@ def unattributed(trace: Trace) -> list[Unattributed]:
     _, rows = _own_frames(trace, attributed=False)
     reason = reasons(trace, rows, event_stacks(trace)[rows])
     table = event_figures(trace, rows, all_sampled_time(trace).taken)[[*_FIGURES]].groupby(reason).sum()
-    if waits := int(waiting_ns(trace).sum()):
-        waiting = pd.DataFrame([{**dict.fromkeys(_FIGURES, 0), "host_ns": waits}], index=[WAITING])
+    waits = waiting_figures(trace, np.arange(len(trace.events)))
+    if any(waits.values()):
+        waiting = pd.DataFrame([dict.fromkeys(_FIGURES, 0) | waits], index=[WAITING])[[*_FIGURES]]
         table = pd.concat([table, waiting]).groupby(level=0).sum()
     return [
         {
