@@ -100,12 +100,32 @@ def test_short_work_is_minor() -> None:
 
 def test_layer_is_named_where_one_line_calls_the_model() -> None:
     rows = [
-        op("MatMul", 1, 7, name="model/wide/MatMul"),
+        op("BiasAdd", 1, 7, name="model/wide/BiasAdd"),
         op("MatMul", 7, 9, name="model/narrow/MatMul"),
     ]
     found = host_compute(rows)
     assert (found["figures"]["subject"], found["figures"]["name"]) == ("layers", "model/wide")
     assert "The layer model/wide (train.py:9) takes 60.0 %" in found["text"]
+
+
+@pytest.mark.parametrize(
+    ("names", "subject"), [(("src/a/MatMul", "src/b/Exp"), "ops"), (("src/MatMul", "src/Tanh"), "scopes")]
+)
+def test_graph_without_weights_has_no_layers(names: tuple[str, str], subject: str) -> None:
+    """No line takes half of the steps, and the longest one has ops in and out of scopes."""
+    lines = [("train.py", line) for line in (6, 7, 8)]
+    rows = [
+        op("MatMul", 0.2, 2.2, lines[0], name=names[0]),
+        op("MatMul", 2.2, 4, lines[0], name="MatMul"),
+        op("MatMul", 4, 7, lines[1], name="MatMul_1"),
+        op("Tanh", 7, 9.5, lines[2], name=names[1]),
+    ]
+    if subject == "scopes":
+        rows = [row | {"name": f"src/{row['op']}_{at}"} for at, row in enumerate(rows)]
+    found = host_compute(rows)
+    assert (found["figures"]["subject"], found["figures"]["line"]) == (subject, "train.py:6")
+    words = " ".join((found["title"], found["text"], found["advice"], found["how"]))
+    assert not any(word in words for word in ("layer", "loss", "metric"))
 
 
 def test_op_is_named_where_layers_share_it() -> None:
@@ -370,6 +390,7 @@ def test_line_of_an_op_is_one_that_does_not_call_the_model() -> None:
         op("MatMul", 1, 3, name="model/first/MatMul"),
         op("MatMul", 3, 5.1, name="model/second/MatMul"),
         op("MatMul", 5.1, 8, ("train.py", 5), name="model/table/MatMul"),
+        op("BiasAdd", 8, 8.1, name="model/first/BiasAdd"),
     ]
     found = host_compute(rows)
     assert (found["figures"]["subject"], found["figures"]["line"]) == ("ops", "train.py:5")

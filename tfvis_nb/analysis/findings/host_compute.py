@@ -142,6 +142,7 @@ _NOUNS = {
     "lines": "line",
     "functions": "function",
     "layers": "layer",
+    "scopes": "name scope",
     "ops": "op type",
     "outside": "work outside of the layers",
 }
@@ -285,7 +286,7 @@ def _advised(figures: Figures) -> str:
 
 def _word_work(figures: Figures) -> tuple[str, str]:
     name, line, op, subject = (figures[key] for key in ("name", "line", "op", "subject"))
-    is_named = subject in ("functions", "layers", "outside")
+    is_named = subject in ("functions", "layers", "scopes", "outside")
     where = f" ({line})" if line and is_named else ""
     noun = figures["kind"] if figures["kind"] == "optimizer" and subject == "layers" else _NOUNS[subject]
     called = f"The {noun} {name}".rstrip() if is_named else name
@@ -368,7 +369,10 @@ def _without(figures: Figures) -> dict[str, Any]:
     if figures["kind"] == "python":
         python = figures["python"]
         return {"lines": {python["line"]: 0}} if python else {}
-    return {figures["subject"]: {figures["name"]: 0}} if figures["kind"] in _REPLACEABLE else {}
+    if figures["kind"] not in _REPLACEABLE:
+        return {}
+    subject = "layers" if figures["subject"] == "scopes" else figures["subject"]
+    return {subject: {figures["name"]: 0}}
 
 
 def _headline(figures: Figures) -> str:

@@ -16,7 +16,7 @@ from tfvis_nb.analysis.findings.program import recorded
 from tfvis_nb.analysis.findings.slow_steps import reported_steps
 from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
 from tfvis_nb.analysis.source.python_samples import SampledLine, sampled_line
-from tfvis_nb.analysis.steps.layers import event_layers, live_layers
+from tfvis_nb.analysis.steps.layers import event_layers, has_layers, live_layers
 from tfvis_nb.core.categories import beginning
 from tfvis_nb.core.intervals import lengths, priority_union
 from tfvis_nb.core.per_trace import per_trace
@@ -46,8 +46,9 @@ class HostWork(NamedTuple):
 
     spent: TimeShare
     subject: str
-    """``functions``, ``outside`` for ops of neither a layer nor an optimizer in programs with a model, or a
-    subject of `tfvis_nb.analysis.what_if`: ``lines``, ``layers`` or ``ops``."""
+    """``functions``, ``scopes`` for name scopes of programs without a model, ``outside`` for ops of neither a
+    layer nor an optimizer in programs with one, or a subject of `tfvis_nb.analysis.what_if`: ``lines``,
+    ``layers`` or ``ops``."""
     name: str
     """Its line, layer or op type, or the name of the user's function."""
     line: str
@@ -103,6 +104,8 @@ class _Work(NamedTuple):
     ops: np.ndarray
     optimizer: np.ndarray
     stacks: np.ndarray
+    has_layers: bool
+    """Whether name scopes are layers of a model."""
 
 
 class _Thing(NamedTuple):
@@ -204,11 +207,12 @@ def _work(trace: Trace, task: str) -> _Work:
     names = np.array([name or "" for name in layer.dictionary.to_pylist()], object)
     layers = names[np.asarray(layer.indices)[event]]
     # A recording of TensorFlow 2 has the layers of its models: other scopes are those of composite ops.
-    is_live = recorded(trace)["program"] in ("keras", "function", "eager")
-    live = live_layers(trace)[event] if is_live else layers
+    program = recorded(trace)["program"]
+    live = live_layers(trace)[event] if program in ("keras", "function", "eager") else layers
+    is_model = program in ("keras", "jax") or has_layers(trace)
     ops = trace.events["op"].iloc[event].astype(object).fillna("").to_numpy()
     optimizer = phase[event] == PHASES.index("optimizer")
-    return _Work(event, self_times_of(trace)[0][event], lines, layers, live, ops, optimizer, stacks)
+    return _Work(event, self_times_of(trace)[0][event], lines, layers, live, ops, optimizer, stacks, is_model)
 
 
 def _things(trace: Trace, work: _Work) -> Iterator[_Thing]:
@@ -219,8 +223,9 @@ def _things(trace: Trace, work: _Work) -> Iterator[_Thing]:
         if line != "" and not _is_of_optimizer(work, mine) and (took < _ALL * whole or _is_one(work, mine)):
             yield _Thing("lines", str(line), mine)
     yield from _functions(trace, work)
-    for subject, labels in (("layers", work.layers), ("ops", work.ops)):
-        if subject == "ops" and (work.live != "").any():
+    of_scopes = "layers" if work.has_layers else "scopes"
+    for subject, labels in ((of_scopes, work.layers), ("ops", work.ops)):
+        if subject == "ops" and work.has_layers and (work.live != "").any():
             # Ops without a stack are unknown in the graph, and so are their layers.
             yield _Thing("outside", "", (work.layers == "") & ~work.optimizer & (work.stacks >= 0))
         for name in _sums(labels, work.own).head(_CANDIDATES).index:
@@ -266,7 +271,7 @@ def _line(work: _Work, chosen: np.ndarray) -> tuple[str, float]:
     """Return the line with most of the time of ops, and its part; one that calls a whole model comes last."""
     sums = _sums(work.lines[chosen], work.own[chosen])
     longest = [line for line in sums.head(_CANDIDATES).index if line != ""]
-    calling = [line for line in longest if not _is_one(work, work.lines == line)]
+    calling = [line for line in longest if work.has_layers and not _is_one(work, work.lines == line)]
     ranked = sums.drop(calling) if len(calling) < len(sums) else sums
     line = str(ranked.index[0]) if ranked.iloc[0] else str(sums.index[0])
     return line, float(sums[line] / max(int(sums.sum()), 1))

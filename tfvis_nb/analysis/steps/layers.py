@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 
 import numpy as np
@@ -18,7 +19,7 @@ from tfvis_nb.analysis.events.recorded_outputs import recorded_outputs
 from tfvis_nb.analysis.steps.layer_names import layer_of
 from tfvis_nb.analysis.steps.scope_tree import distinct_nodes
 from tfvis_nb.analysis.unavailable import cannot_say
-from tfvis_nb.core.categories import is_kind
+from tfvis_nb.core.categories import beginning, is_kind
 from tfvis_nb.core.nested_columns import LAYER, LAYER_CLASS, OP_NAME, PARAMETER_BYTES
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.phases import GRADIENTS, phase_of, without_calls
@@ -56,6 +57,11 @@ _COLUMNS = {
     "host_share": "float64",
     "longest": "int64",
 }
+_OF_WEIGHTS = re.compile(
+    r"(?:Read|Assign\w*)VariableOp|VarHandleOp$|Variable(?:V2)?$|Resource(?:Sparse)?(?:Gather|Apply)"
+    r"|(?:_\w*)?(?:BiasAdd|FusedBatchNorm|Conv[23]D|Depthwise\w*Conv)"
+)
+"""Ops of the weights of layers, by which models have layers even if nothing else is trained or recorded."""
 _DEVICE, _HOST = LOCATIONS.index("device"), LOCATIONS.index("host")
 
 
@@ -199,6 +205,19 @@ def live_layers(trace: Trace) -> np.ndarray:
     names = np.array([*live.dictionary.to_pylist(), ""], object)
     layers: np.ndarray = names[_codes(live)]
     return layers
+
+
+@validate_input
+@per_trace
+def has_layers(trace: Trace) -> bool:
+    """Return whether name scopes can be layers: a model is recorded, or ops have weights or train them.
+
+    A graph without weights, such as one that multiplies random matrices, has name scopes but no layers.
+    """
+    phase = event_layers(trace)[1]
+    trains = np.isin(phase, [PHASES.index("backward"), PHASES.index("optimizer")])
+    is_weight = is_kind(trace.events, "op") & beginning(trace.events["op"], _OF_WEIGHTS)
+    return bool((live_layers(trace) != "").any() or trains.any() or is_weight.any())
 
 
 def _described(
