@@ -352,7 +352,7 @@ def test_slow_steps_leave_out_a_first_step_set_apart() -> None:
     table[["start_ns", "duration_ns"]] *= MS
     found = Trace(table).findings.set_index("id").loc["host_compute"]
     assert (found["step"], found["figures"]["apart"]) == (2, True)
-    assert "after the first step longest in step 2, 110 ms of 110 ms" in found["text"]
+    assert "step time after the first step on the host: longest in step 2" in found["text"]
 
 
 def test_line_in_a_python_function_is_named() -> None:

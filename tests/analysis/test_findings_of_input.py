@@ -11,6 +11,7 @@ import tfvis_nb as tv
 from tests.real_traces import SHARED, real_trace
 from tests.support.h200_traces import read_h200
 from tfvis_nb import events
+from tfvis_nb.analysis import measurements
 from tfvis_nb.analysis.findings.program import faster_input, recorded
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.core.metadata import THREAD_SAMPLES, table_of
@@ -283,7 +284,11 @@ def test_a_first_step_does_not_hide_the_waits_of_the_others() -> None:
     assert found["step"]["input_bound.all"] == 1
     assert (np.isnan(found["share"]["first_step"]), found["lost_ns"]["first_step"]) == (True, slow - usual)
     warm = _input_trace([usual] * 4, 20_000_000).overview["headline"]
-    assert trace.overview["headline"] == warm
+    assert trace.overview["headline"] == warm.replace("step time", "step time after the first step")
+    measured = measurements(trace).set_index("id")["text"]
+    assert "0 % of step time after the first step" in measured["compiling"]
+    assert "the time of all steps" in measured["first_step"]
+    assert "Later steps by main activity" in repr(trace.overview)
 
 
 def _own_loop(waiting: int, stage: str = "") -> tv.Trace:

@@ -30,6 +30,7 @@ from tfvis_nb.analysis.findings.rule import (
     Rule,
     Texts,
     Threshold,
+    all_time,
     beyond,
     example,
     limit,
@@ -361,7 +362,9 @@ def _measure(trace: Trace) -> Measurement:
 
 def _summarise(figures: Figures) -> str:
     if not figures["share"]:
-        return f"No op, layer or line takes {limit(LEAST)} of {whole(figures)} on the host{beyond(figures)}."
+        return (
+            f"No op, layer or line takes {limit(LEAST)} of {all_time(figures)} on the host{beyond(figures)}."
+        )
     return f"The longest op, layer or line takes {step_time(figures)} on the host{beyond(figures)}."
 
 

@@ -18,6 +18,7 @@ from tfvis_nb.analysis.findings.rule import (
     Rule,
     Texts,
     Threshold,
+    all_time,
     beyond,
     capital,
     example,
@@ -287,7 +288,7 @@ def _word(key: str, figures: Figures) -> Texts:
     how = f"{alone}: {example(figures)}."
     stage, needed, buffer, lock = (figures[name] for name in ("slowest_stage", "needed", "buffer", "lock"))
     if lock is not None:
-        of_time = whole(figures)
+        of_time = all_time(figures)
         shares = {
             "the next batch": figures["share"] - lock["share"],
             held_lock(lock["python"]): lock["share"],

@@ -62,7 +62,7 @@ def measurements(trace: Trace) -> pd.DataFrame:
     rows, words = [], whole_figures(is_undivided(trace))
     for name, rule in sorted(RULES.items(), key=lambda item: not item[1].leads):
         share, limit, figures = rule.measure(rule.of(trace))
-        figures |= words
+        figures |= words | ({} if rule.of(trace) is trace else {"apart": True})
         rows.append((rule.kind, share, limit, rule.sentence(figures), name, figures))
     table = pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS))
     near = (table["share"] / table["limit"]).fillna(-1.0).to_numpy()

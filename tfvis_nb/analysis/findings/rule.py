@@ -10,6 +10,7 @@ from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import reworded, whole
+from tfvis_nb.texts import Text
 
 Figures = Mapping[str, Any]
 """Name to number, text, or lists of these; None if a figure is unknown."""
@@ -167,8 +168,7 @@ def example(figures: Figures) -> str:
     if figures["steps"] == 1:
         return f"{format_duration(here)} of {format_duration(whole)}"
     share = format_percent(here / max(whole, 1))
-    longest = "after the first step longest" if figures.get("apart") else "longest"
-    return f"{longest} in {step_name(figures)}, {format_duration(here)} of {format_duration(whole)} ({share})"
+    return f"longest in {step_name(figures)}, {format_duration(here)} of {format_duration(whole)} ({share})"
 
 
 def step_name(figures: Figures) -> str:
@@ -179,7 +179,20 @@ def step_name(figures: Figures) -> str:
 
 def step_time(figures: Figures, share: str | float = "share") -> str:
     """Format a share of step time, or the figure with its name."""
-    return f"{format_percent(figures[share] if isinstance(share, str) else share)} of {whole(figures)}"
+    percent = format_percent(figures[share] if isinstance(share, str) else share)
+    return f"{percent} of {all_time(figures)}"
+
+
+def all_time(figures: Figures) -> str:
+    """Name the time that shares are of: it leaves out a first step that is set apart.
+
+    Examples
+    --------
+    >>> from tfvis_nb.analysis.findings.rule import all_time
+    >>> all_time({}), all_time({"apart": True})
+    ('step time', 'step time after the first step')
+    """
+    return whole(figures, Text("later_step_time") if figures.get("apart") else Text("step_time"))
 
 
 def per_step(figures: Figures) -> str:

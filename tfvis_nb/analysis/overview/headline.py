@@ -21,7 +21,7 @@ from tfvis_nb.analysis.idle.device_idle import device_idle, idle_by_cause
 from tfvis_nb.analysis.source.python_samples import sampled_clause, sampled_figures
 from tfvis_nb.analysis.steps.breakdown import breakdown
 from tfvis_nb.analysis.steps.other_steps import other_steps
-from tfvis_nb.analysis.steps.slow_steps import kind_label
+from tfvis_nb.analysis.steps.slow_steps import OtherSteps, kind_label
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.metadata import PYTHON_SAMPLES
@@ -65,7 +65,7 @@ def _of_most(others: Trace, facts: Mapping[str, Any], first: pd.Series | None, i
     problem = "" if first is None else _clause(first)
     idle_cause = "" if first is None else _idle_cause(first)
     if tuning >= _MUCH:
-        words = whole_figures(is_undivided(others))
+        words = _words(others)
         problem, is_loop = Text("headline_tuning", share=format_percent(tuning), **words), False
     if is_host and is_loop:
         took = format_duration(facts["steps"]["interval_ns"])
@@ -124,7 +124,7 @@ def _of_devices(trace: Trace, table: pd.DataFrame, problem: str, idle_cause: str
     cause, share = str(causes.idxmax()), int(causes.max()) / total
     doubtful = is_doubtful(trace, cause, int(causes.max()) / max(int(table["steps"].sum()), 1))
     spread = _spread(table["busy_share"])
-    words = whole_figures(is_undivided(trace))
+    words = _words(trace)
     if problem and idle_cause != cause:
         return Text("headline_problem", problem=problem, devices=noun, busy=spread)
     if not share or (busy >= _WELL_USED and not problem):
@@ -137,6 +137,13 @@ def _of_devices(trace: Trace, table: pd.DataFrame, problem: str, idle_cause: str
         cause=while_idle(cause, doubtful),
         **words,
     )
+
+
+def _words(trace: Trace) -> dict[str, str]:
+    """Return the words for a recording, or for steps without a first one that is set apart."""
+    if isinstance(trace, OtherSteps):
+        return {"step_time": Text("later_step_time")}
+    return whole_figures(is_undivided(trace))
 
 
 def _spread(shares: Iterable[float]) -> str:
@@ -172,7 +179,7 @@ def _without_devices(trace: Trace, facts: Mapping[str, Any], problem: str) -> Te
     part = max(busiest, key=lambda name: busiest[name])
     name = part.removesuffix("_ns")
     share = format_percent(busiest[part])
-    of = "it" if steps["count"] == 1 else "step time"
+    of = "it" if steps["count"] == 1 else _words(trace).get("step_time", Text("step_time"))
     if name == "idle":
         why = _why_idle(trace, task)
         return Text("headline_host_idle", step=subject, median=median, share=share, of=of, why=why)

@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 from tfvis_nb.analysis.findings.clocks import MATTERS
 from tfvis_nb.analysis.findings.idle_causes import ACROSS_TASKS, while_idle
+from tfvis_nb.analysis.findings.rule import all_time
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
 from tfvis_nb.analysis.steps.slow_steps import kind_label, times_median
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import NO_OP, lane_label, printable, task_label
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.step_spans import STEP_NS
-from tfvis_nb.core.undivided import whole, whole_figures
+from tfvis_nb.core.undivided import whole_figures
 
 STEP_TIME = ("Step time", "Recording")
 """The term of the first line, with steps and without."""
@@ -102,10 +103,9 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
 def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
     lines, devices = [], facts["devices"]
     step_time = _whole(facts)
-    whole = "step time after the first step" if is_set_apart(facts["first_step"]) else step_time
     names = [lane_label(device["task"], device["device"], "") for device in devices]
     for device in devices[:_MOST_DEVICES]:
-        value = f"{format_percent(device['busy_share'])} of {whole}"
+        value = f"{format_percent(device['busy_share'])} of {step_time}"
         if device["loop_busy_share"] is not None:
             value += f", {format_percent(device['loop_busy_share'])} of the loop"
         if device["cause"]:
@@ -123,7 +123,7 @@ def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
     if len(devices) > _MOST_DEVICES:
         rest = devices[_MOST_DEVICES:]
         most = format_percent(max(device["busy_share"] for device in rest))
-        value = f"up to {most} of {whole}"
+        value = f"up to {most} of {step_time}"
         lines.append(
             Line(f"{len(rest)} more devices busy", (value,), "The busiest of the devices not listed.")
         )
@@ -142,11 +142,14 @@ def parts_term(facts: Mapping[str, Any]) -> str:
     """Return the label of the parts of step time, or of a single step."""
     if facts["undivided"]:
         return "Recording by main activity"
+    if is_set_apart(facts["first_step"]):
+        return "Later steps by main activity"
     return "Step time by main activity" if facts["steps"]["count"] > 1 else "Step by main activity"
 
 
 def _whole(facts: Mapping[str, Any]) -> str:
-    return whole(whole_figures(facts["undivided"]))
+    apart = {"apart": True} if is_set_apart(facts["first_step"]) else {}
+    return all_time(whole_figures(facts["undivided"]) | apart)
 
 
 def _part_lines(facts: Mapping[str, Any]) -> list[Line]:
