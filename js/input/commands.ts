@@ -83,7 +83,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
     title: "Select",
     commands: [
       { keys: "click", label: "an event; Ctrl adds another" },
-      { keys: "click an idle device", label: "the gap and its cause" },
+      { keys: "click an idle device", label: "the gap in a step and its cause" },
       { keys: "drag", label: "a range; its edges snap to events, not with Alt" },
       { keys: "double click", label: "zoom to an event, or to everything" },
       {

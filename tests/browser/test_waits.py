@@ -136,6 +136,19 @@ def test_an_idle_stretch_says_its_cause(exported: OpenExported, tmp_path: Path) 
     expect(timeline.title).to_have_text("Whole run")
 
 
+def test_ranges_name_only_causes_in_them(exported: OpenExported, tmp_path: Path) -> None:
+    timeline = opened(exported, tmp_path)
+    expect(toggle(timeline)).to_be_enabled()
+    longest = timeline.details.get_by_text("In the longest gap")
+    select = "(host, [start, end]) => host.tfvis.store.select({ start, end, lanes: null, step: null })"
+    # The GPU idles from 600 to 800, until the kernel of b starts.
+    for start, end, count in ((610, 730, 0), (700, 900, 1)):
+        timeline.host.evaluate(select, [start * US, end * US])
+        expect(timeline.title).to_have_text(f"{end - start} µs selected")
+        assert rows_of(timeline, "Idle time in steps by cause")[0][0] == "waiting for kernel launches"
+        expect(longest).to_have_count(count)
+
+
 def test_a_cause_selects_what_ends_its_gaps(exported: OpenExported, tmp_path: Path) -> None:
     timeline = opened(exported, tmp_path)
     timeline.details.get_by_text(re.compile("^More f")).click()

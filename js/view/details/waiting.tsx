@@ -48,7 +48,7 @@ export function WaitingSummary({ store, actions, start, end, lanes, isOne = fals
   const chosen = store.drawn.lanes.filter((lane) => lanes === null || lanes.includes(lane.id));
   const idled = idle ? sums(idle, start, end, waiting.isOf(chosen)) : [];
   const devices = waiting.devicesOf(chosen);
-  const cause = idle && idled.length > 0 ? idle.event[idled[0].pieces[0]] : -1;
+  const cause = idle?.event[idled[0]?.pieces[0]] ?? -1;
   return (
     <>
       {path && isCritical(store) && (
@@ -80,7 +80,7 @@ export function WaitingSummary({ store, actions, start, end, lanes, isOne = fals
           }}
         />
       )}
-      {isOne && cause >= 0 && (
+      {isOne && store.drawn.start[cause] <= end && store.end(cause) >= start && (
         <LinkList {...{ store, actions }} title="In the longest gap" events={[cause]} />
       )}
     </>
