@@ -159,6 +159,14 @@ def test_line_that_calls_the_step_is_no_caller_of_a_function() -> None:
     assert (figures["subject"], figures["name"], figures["line"]) == ("functions", "__call__", "own.py:1")
 
 
+def test_code_of_a_module_is_no_function() -> None:
+    cell, step = ("Cell [3]", 4, "<module>"), ("Cell [2]", 7, "step")
+    rows = [op("MatMul", 1, 5, cell, ("Cell [2]", 5, "step")), op("MatMul", 5, 9, cell, step)]
+    found = host_compute([*rows, op("MatMul", 9, 9.4, ("Cell [4]", 1, "<module>"), step)])
+    assert (found["figures"]["subject"], found["figures"]["name"]) == ("ops", "MatMul")
+    assert "<module>" not in found["text"]
+
+
 def test_function_that_calls_a_whole_model_is_not_one_thing() -> None:
     lines = [in_loss(at, at, name=f"model/layer_{at}/Sin") for at in (1, 3, 5)]
     found = host_compute([*lines, op("MatMul", 7, 8, STEP)])

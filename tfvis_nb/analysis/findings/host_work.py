@@ -36,8 +36,8 @@ _CANDIDATES = 3
 """How many of the longest lines, functions, layers and ops are measured."""
 _START = re.compile(r"ExecutorState::Process$")
 """The runtime's event of running an op, and those that follow it on the same thread."""
-
-
+_NO_FUNCTION = ("", "<module>")
+"""Names of frames outside functions, such as those of a notebook's cell."""
 _JAX_CALL = re.compile(r"PjitFunction")
 
 
@@ -52,8 +52,9 @@ class HostWork(NamedTuple):
     name: str
     """Its line, layer or op type, or the name of the user's function."""
     line: str
-    """The line of the user's code that calls the function; of others, the one with most of its time, a line
-    that is one thing before others. Empty if not recorded."""
+    """The line of the user's code that calls the function, or the function's own line with most of its time;
+    of others, the line with most of the time, a line that is one thing before others. Empty if not
+    recorded."""
     line_share: float
     """The part of its time that this line has."""
     op: str
@@ -109,12 +110,13 @@ class _Work(NamedTuple):
 
 
 class _Thing(NamedTuple):
-    """What may be one thing: a subject with its name, a mask of its ops, and the line that calls it."""
+    """What may be one thing: a subject with its name, a mask of its ops, and its line if known."""
 
     subject: str
     name: str
     chosen: np.ndarray
-    caller: str = ""
+    line: tuple[str, float] | None = None
+    """The line that calls it or has most of its time, and the part of its time that this line has."""
 
 
 @per_trace
@@ -132,7 +134,7 @@ def host_work(trace: Trace) -> list[HostWork]:
     work = _work(trace, computing.task)
     least_ns = LEAST * computing.mean_ns / computing.share * computing.steps
     works = []
-    for subject, name, chosen, caller in _things(trace, work):
+    for subject, name, chosen, known in _things(trace, work):
         own = work.own[chosen]
         spent = _spent(trace, computing.task, work.event[chosen]) if own.sum() >= least_ns else None
         if spent is None or spent.share < LEAST:
@@ -140,7 +142,7 @@ def host_work(trace: Trace) -> list[HostWork]:
         ops = _sums(work.ops[chosen], own)
         events = work.event[chosen][np.argsort(-own, kind="stable")]
         op_share = float(ops.iloc[0] / max(int(ops.sum()), 1))
-        line = (caller, 1.0) if caller else _line(work, chosen)
+        line = known or _line(work, chosen)
         op = str(ops.index[0])
         optimizer = bool(own[work.optimizer[chosen]].sum() >= _ALL * own.sum())
         works.append(
@@ -236,7 +238,8 @@ def _things(trace: Trace, work: _Work) -> Iterator[_Thing]:
 def _functions(trace: Trace, work: _Work) -> Iterator[_Thing]:
     """Yield functions of the user's code with most of the time, which do not call the step or a whole model.
 
-    Their callers are named unless they call the step, as ``model.fit`` calls the loss.
+    The code of a module is no function. Callers are named unless they call the step, as ``model.fit`` calls
+    the loss; otherwise a line of the function itself.
     """
     if trace.stacks is None:
         return
@@ -250,15 +253,20 @@ def _functions(trace: Trace, work: _Work) -> Iterator[_Thing]:
         of_line[call.line].add(call.stack)
     most, step = _MOST * float(work.own.sum()), _STEP * sum(took.values())
     times = {key: sum(took[call.stack] for call in calls) for key, calls in of_function.items()}
-    chosen = [key for key, took_ns in times.items() if key[1] and most <= took_ns < step]
+    chosen = [key for key, took_ns in times.items() if key[1] not in _NO_FUNCTION and most <= took_ns < step]
     chosen.sort(key=lambda key: max(call.depth for call in of_function[key]), reverse=True)
     for key in chosen[:_CANDIDATES]:
         mine = np.isin(work.stacks, [call.stack for call in of_function[key]])
         callers = {call.caller for call in of_function[key]}
         caller = callers.pop() if len(callers) == 1 else ""
         is_of_step = sum(took[stack] for stack in of_line[caller]) >= step
+        line = (caller, 1.0)
+        if not caller or is_of_step:
+            own = pd.Series({call.stack: call.line for call in of_function[key]})
+            sums = _sums(own.to_numpy(object), own.index.map(took).to_numpy(np.int64))
+            line = (str(sums.index[0]), float(sums.iloc[0] / times[key]))
         if _is_one(work, mine, work.live):
-            yield _Thing("functions", key[1], mine, "" if is_of_step else caller)
+            yield _Thing("functions", key[1], mine, line)
 
 
 def _is_of_optimizer(work: _Work, mine: np.ndarray) -> bool:
