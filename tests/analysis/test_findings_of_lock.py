@@ -23,8 +23,11 @@ def loop(
     samples: tuple[dict[str, Any], ...] = (),
     calls: tuple[str, ...] = ("EagerPyFunc",),
     is_function: bool = False,
+    late_ms: float = 0,
 ) -> Trace:
     """Return steps of 10 ms of work, each with waits in calls of TensorFlow, or of a tf.function.
+
+    Step 6 has `late_ms` more work.
 
     Between them are a call that waits, Python of the loop, and a wait for input. The pipeline calls Python
     all the time, and its threads are sampled once in each wait.
@@ -32,15 +35,16 @@ def loop(
     rows: list[tuple[str, str, str, float, float, int]] = []
     times, at = [], 0.0
     for step in range(STEPS):
-        length = 10 + in_step_ms
+        works = 10 + late_ms * (step == 6)
+        length = works + in_step_ms
         if is_function:
             rows.append(("train", "host", "python", at, length, step))
         rows += [
-            ("TFE_Py_Execute", "host", "python", at, 10 if is_function else length, step),
-            ("FunctionRun", "host", "python", at + 0.01, 9.99, step),
-            ("MatMul", "op", "tf_Compute/1", at + 0.02, 9.97, step),
+            ("TFE_Py_Execute", "host", "python", at, works if is_function else length, step),
+            ("FunctionRun", "host", "python", at + 0.01, works - 0.01, step),
+            ("MatMul", "op", "tf_Compute/1", at + 0.02, works - 0.03, step),
         ]
-        times.append(at + 10 + in_step_ms / 2)
+        times.append(at + works + in_step_ms / 2)
         at += length
         rows.append(("TFE_Py_FastPathExecute_C", "host", "python", at, between_ms + 0.05 + input_ms, -1))
         rows.append(("IteratorGetNext", "op", "python", at + 0.02, input_ms + 0.01, -1))
@@ -223,3 +227,22 @@ def test_share_of_few_samples_is_a_count(count: int, text: str) -> None:
     first = trace.findings.iloc[0]
     assert first["figures"]["samples"] == count
     assert f"train.py:3 in run runs in {text}" in first["text"]
+
+
+@pytest.mark.parametrize(
+    ("in_step_ms", "sample", "of_input", "advised"),
+    [
+        (8, OWN_THREAD, False, "data.py:50, can be"),
+        (8, RUNS, True, "input pipeline"),
+        (1, RUNS, None, "other programs"),
+    ],
+)
+def test_lock_can_be_the_cause_of_a_slow_step(
+    in_step_ms: float, sample: dict[str, Any], *, of_input: bool | None, advised: str
+) -> None:
+    trace = loop(in_step_ms=in_step_ms, samples=(sample,), late_ms=40)
+    slow = found(trace, "slow_steps.longer")
+    lock = slow["figures"]["lock"]
+    assert (lock and lock["of_input"]) == of_input
+    assert advised in slow["advice"]
+    assert ("other programs" in slow["advice"]) == (lock is None)

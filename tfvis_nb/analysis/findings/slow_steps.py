@@ -27,7 +27,7 @@ from tfvis_nb.analysis.findings.rule import (
 from tfvis_nb.analysis.findings.uneven_steps import ID as UNEVEN
 from tfvis_nb.analysis.findings.uneven_steps import explained_ns, uneven_steps, word_uneven
 from tfvis_nb.analysis.source.calling_thread import PYTHON_CALL
-from tfvis_nb.analysis.source.lock_waits import LOCK_ADVICE, other_thread, running_thread
+from tfvis_nb.analysis.source.lock_waits import LOCK_ADVICE, lock_waits, other_thread, running_thread
 from tfvis_nb.analysis.source.python_samples import SampledLine, mostly_at, sampled_clause, sampled_figures
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.analysis.steps.slow_steps import OtherSteps, slow_steps
@@ -59,6 +59,7 @@ _RARE = 0.02
 """An op that usually takes a smaller part of its extra time hardly runs in other steps."""
 _HOST_KINDS = ("op", "host")
 _AGAIN = "Record again to see whether the same steps take longer."
+_OF_INPUT = "Replace it with TensorFlow ops, or cache() data that is read again."
 _MAX_NAMED = 6
 
 
@@ -213,10 +214,19 @@ def _longer(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | 
         "python": sampled_figures(python),
         "rare_op": rare_op,
         "thread": thread if mostly_at(thread) else None,
+        "lock": _lock(trace, slow, str(longest.activity_task)),
     }
     # Steps that differ by chance, such as by the load of the machine, differ in ops that all steps run.
     level = "" if rare_op or mostly_at(figures["python"]) else MINOR
     return _finding(trace, "slow_steps.longer", longest, figures, level)
+
+
+def _lock(trace: Trace, slow: pd.DataFrame, task: str) -> dict[str, Any] | None:
+    """Return who holds the interpreter lock if a task waits for it as long as slow steps take in excess."""
+    waits = lock_waits(trace).get(task)
+    if waits is None or int((waits.end - waits.start).sum()) < int(slow["excess_ns"].clip(lower=0).sum()):
+        return None
+    return {"of_input": waits.of_input, "python": sampled_figures(waits.holder)}
 
 
 def _is_of_op(trace: Trace, slow: pd.DataFrame, longest: pd.Series) -> bool:
@@ -423,9 +433,14 @@ def _why(figures: Figures) -> str:
 
 def _advice(figures: Figures) -> str:
     """Name the cause that is recorded."""
-    step, thread = figures["step"], figures["thread"]
-    chance = "other programs on the machine can be the cause"
-    if thread:
+    step, thread, lock = figures["step"], figures["thread"], figures.get("lock")
+    chance, then = "other programs on the machine can be the cause", _AGAIN
+    if lock:
+        holder = "the input pipeline" if lock["of_input"] else other_thread(lock["python"])
+        chance = f"Python of {holder} can be the cause: the program waits for the interpreter lock it holds"
+        then = _OF_INPUT if lock["of_input"] else LOCK_ADVICE
+    elif thread:
+        then = LOCK_ADVICE
         chance = f"Python of {other_thread(thread)} can be the cause: it runs in most samples"
     if mostly_at(figures["python"]):
         return f"Run {figures['python']['line']} in fewer steps, or on a thread of its own."
@@ -436,7 +451,7 @@ def _advice(figures: Figures) -> str:
     if figures["activity"] not in ("", "idle", "runtime"):
         name = LABELS[figures["activity"]]
         return f"Check whether step {step} has more to do for its {name}. If not, {chance}."
-    return f"{capital(chance)}. {LOCK_ADVICE if thread else _AGAIN}"
+    return f"{capital(chance)}. {then}"
 
 
 def _word_periodic(figures: Figures) -> Texts:
