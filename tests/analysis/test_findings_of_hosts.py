@@ -159,6 +159,14 @@ def test_line_that_calls_the_step_is_no_caller_of_a_function() -> None:
     assert (figures["subject"], figures["name"], figures["line"]) == ("functions", "__call__", "own.py:1")
 
 
+@pytest.mark.parametrize(("took", "named"), [(3.9, "train.py:6"), (1, "")])
+def test_next_line_is_named_if_it_takes_nearly_as_long(took: float, named: str) -> None:
+    rows = [op("MatMul", 0, 5.1, ("train.py", 5)), op("Tanh", 5.1, 5.1 + took, ("train.py", 6))]
+    found = host_compute(rows)
+    assert (found["figures"]["name"], found["figures"]["next_line"]) == ("train.py:5", named)
+    assert ("train.py:6 takes 76.5 % as long" in found["text"]) == bool(named)
+
+
 def test_code_of_a_module_is_no_function() -> None:
     cell, step = ("Cell [3]", 4, "<module>"), ("Cell [2]", 7, "step")
     rows = [op("MatMul", 1, 5, cell, ("Cell [2]", 5, "step")), op("MatMul", 5, 9, cell, step)]

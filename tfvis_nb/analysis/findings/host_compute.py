@@ -184,7 +184,17 @@ def _causes(trace: Trace) -> Iterator[_Cause]:
         default=0,
     )
     for work, kind in works:
-        names = ("subject", "name", "line", "line_share", "op", "op_share", "each_ns")
+        names = (
+            "subject",
+            "name",
+            "line",
+            "line_share",
+            "next_line",
+            "next_ratio",
+            "op",
+            "op_share",
+            "each_ns",
+        )
         figures = {name: getattr(work, name) for name in names}
         figures |= {"python": None, "count": len(work.events)}
         least = CHANGEABLE if kind in _REPLACEABLE else SHARE
@@ -301,6 +311,9 @@ def _word_work(figures: Figures) -> tuple[str, str]:
         how = f"{op} is {format_percent(figures['op_share'])} of that time."
     elif line:
         text = f"{text[:-1]}; {line} has {format_percent(figures['line_share'])} of that time."
+    if figures.get("next_line"):
+        ratio = format_percent(figures["next_ratio"])
+        text = f"{text[:-1]}; {figures['next_line']} takes {ratio} as long."
     return text, how
 
 

@@ -57,6 +57,11 @@ class HostWork(NamedTuple):
     recorded."""
     line_share: float
     """The part of its time that this line has."""
+    next_line: str
+    """The line with the most time after ``line``, if that is at least half as much: for a line among all
+    lines, for an op type among its own; otherwise empty."""
+    next_ratio: float
+    """Its time divided by that of ``line``."""
     op: str
     """The op type with most of its time."""
     op_share: float
@@ -143,10 +148,14 @@ def host_work(trace: Trace) -> list[HostWork]:
         events = work.event[chosen][np.argsort(-own, kind="stable")]
         op_share = float(ops.iloc[0] / max(int(ops.sum()), 1))
         line = known or _line(work, chosen)
+        others = {"lines": np.ones(len(work.own), bool), "ops": chosen}.get(subject)
+        following = ("", 0.0) if others is None else _next_line(work, others, line[0])
         op = str(ops.index[0])
         optimizer = bool(own[work.optimizer[chosen]].sum() >= _ALL * own.sum())
         works.append(
-            HostWork(spent, subject, name, *line, op, op_share, float(own.mean()), optimizer, events)
+            HostWork(
+                spent, subject, name, *line, *following, op, op_share, float(own.mean()), optimizer, events
+            )
         )
     return works
 
@@ -283,6 +292,18 @@ def _line(work: _Work, chosen: np.ndarray) -> tuple[str, float]:
     ranked = sums.drop(calling) if len(calling) < len(sums) else sums
     line = str(ranked.index[0]) if ranked.iloc[0] else str(sums.index[0])
     return line, float(sums[line] / max(int(sums.sum()), 1))
+
+
+def _next_line(work: _Work, chosen: np.ndarray, line: str) -> tuple[str, float]:
+    """Return the line with the most time after another one, and the ratio of their times; empty if small.
+
+    A line that calls a whole model is not one thing, so it is left out.
+    """
+    sums = _sums(work.lines[chosen], work.own[chosen])
+    for other, took in sums.drop([line, ""], errors="ignore").head(_CANDIDATES).items():
+        if line and 0 < _MOST * sums[line] <= took and _is_one(work, work.lines == other):
+            return str(other), float(took / sums[line])
+    return "", 0.0
 
 
 def _is_one(work: _Work, mine: np.ndarray, labels: np.ndarray | None = None) -> bool:
