@@ -191,12 +191,13 @@ def test_a_line_of_a_function_takes_its_part_of_the_call() -> None:
 
 
 def test_waiting_line_has_no_time_of_the_generator() -> None:
-    """Line 3 makes the op that runs line 21, which takes 18 of 20 ms for an element, and a MatMul of 2 ms."""
+    """Line 3 makes the op that runs line 21, which takes 18 of 20 ms for an element, and two other ops."""
     rows, main, called = [], [], []
     for step in range(STEPS):
         at = 20 * step
         rows += [
             _row("ParallelMapProduce", at - 21, at - 1, -1, lane="tf_data_map/1", produced=step),
+            _row("GeneratorDataset", at - 20.8, at - 20.4, -1, lane="tf_data_map/1"),
             _row("PyFunc", at - 20, at - 2, -1, lane="tf_data_map/1"),
             _row("TFE_Py_Execute", at, at + 10, step, consumed=step),
             _row("MatMul", at + 4, at + 6, step, kind="op"),
@@ -206,13 +207,15 @@ def test_waiting_line_has_no_time_of_the_generator() -> None:
     trace = built(rows)
     builder = StackBuilder()
     number = builder.stack([Frame("/home/me/train.py", 3)])  # noqa: PD013  # not of pandas
-    stacks = [number if op in ("PyFunc", "MatMul") else None for op in trace.events["op"]]
+    made = ("GeneratorDataset", "PyFunc", "MatMul")
+    stacks = [number if op in made else None for op in trace.events["op"]]
     assert trace.nested is not None
     nested = trace.nested.append_column(STACK, pa.array(stacks, pa.int32()))
     samples = {PYTHON_SAMPLES: _sampled(main), THREAD_SAMPLES: _sampled(called, THREAD_SAMPLES)}
     trace = Trace(trace.events, nested=nested, stacks=builder.table(), metadata=samples)
-    for line, left in ((3, 20), (21, 11)):
-        assert _rounds(trace, lines={f"train.py:{line}": 0.5})[1:] == pytest.approx([left] * (STEPS - 2))
+    for line, factor, left in ((3, 0.5, 19.8), (3, 0, 19.6), (21, 0.5, 11)):
+        rounds = _rounds(trace, lines={f"train.py:{line}": factor})
+        assert rounds[1:] == pytest.approx([left] * (STEPS - 2))
     choices = {choice["subject"]: choice for choice in tab(trace, "What if")["blocks"][0]["choices"]}
     assert [name.rpartition(":")[2] for name, _ in choices["lines"]["names"]] == ["21", "3"]
 

@@ -253,7 +253,8 @@ def requested(
             if not how and subject != "activities":
                 chosen |= _around(trace, chosen)
                 altered.factor[chosen] = 0
-                altered.met[:] |= ahead[table.source] & chosen[table.target] & ~chosen[table.source]
+                handed = ahead[table.source] & ~ahead[table.target]
+                altered.met[:] |= handed & chosen[table.target] & ~chosen[table.source]
             if not how and (subject, name) != ("activities", "launch"):
                 altered.lag_factor[chosen[table.target]] = 0
     if between_steps is not None:
