@@ -128,6 +128,7 @@ def _whole(trace: Trace) -> tuple[int, int]:
     return (int(events["start_ns"].iloc[0]), int(end)) if len(events) else (0, 0)
 
 
+@validate_input
 def buffer_fill(trace: Trace) -> pd.DataFrame:
     """Return the number of elements in the buffer of each stage at each call, as a table of counters.
 
@@ -145,7 +146,7 @@ def buffer_fill(trace: Trace) -> pd.DataFrame:
     calls = stage_calls(trace)
     calls = calls[calls["buffered"].notna()]
     if calls.empty:
-        return counter_table.EMPTY
+        return counter_table.EMPTY.copy()
     datasets = calls.groupby(["task", "device", "stage"], dropna=False)["dataset"].transform("nunique")
     several = calls["stage"] + " " + calls["dataset"]
     return counter_table.build(

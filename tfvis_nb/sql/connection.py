@@ -157,8 +157,7 @@ def _with_integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def frame(table: pa.Table) -> pd.DataFrame:
     """Return a result as a DataFrame; integers stay integers beside nulls."""
     columns = [
-        column.to_pandas(types_mapper=_NULLABLE.get if column.null_count else None).rename(name)
-        for name, column in zip(table.column_names, table, strict=True)
+        column.to_pandas(types_mapper=_NULLABLE.get if column.null_count else None) for column in table
     ]
     result: pd.DataFrame = pd.concat(columns, axis="columns")
-    return result
+    return result.set_axis(table.column_names, axis="columns")

@@ -113,7 +113,7 @@ def stragglers(trace: Trace) -> pd.DataFrame:
     [['/job:worker/task:0', 0, 40, 0, False], ['/job:worker/task:1', 10, 30, 0, False],
      ['/job:worker/task:2', 40, 0, 30, True]]
     """
-    table = met(trace) if len(tasks(trace)) > 1 else None
+    table = met(trace) if len(_tasks(trace)) > 1 else None
     if table is None or table.empty:
         return cannot_say(_ROWS, _reason(trace))
     arrived, barrier = (table[name].to_numpy(np.int64) for name in ("arrived_ns", "barrier"))
@@ -205,6 +205,7 @@ def _reason(trace: Trace) -> Text:
     return Text("one_task")
 
 
+@validate_input
 def met(trace: Trace) -> pd.DataFrame:
     """Return when each task reached each point where it met other tasks; at least two tasks per barrier.
 
@@ -222,7 +223,7 @@ def met(trace: Trace) -> pd.DataFrame:
     (numbered from 0), ``kind`` (of `BARRIERS`), ``name`` and ``op`` (of the collective or the waiting op; the
     job at the end), ``task``, ``event`` (the one by which the task arrives) and ``arrived_ns`` (epoch ns).
     """
-    names = pd.CategoricalDtype(tasks(trace))
+    names = pd.CategoricalDtype(_tasks(trace))
     parts = []
     for kind, part in (
         ("collective", _collectives(trace)),
@@ -273,7 +274,7 @@ def certain(trace: Trace, table: pd.DataFrame) -> np.ndarray:
     return of_rows
 
 
-def tasks(trace: Trace) -> list[str]:
+def _tasks(trace: Trace) -> list[str]:
     """Return the tasks that have events, sent tensors or took part in collectives."""
     ends = (trace.events[column].cat.categories for column in ("source", "destination"))
     waiting = {task_of(str(name)) for names in ends for name in names}
