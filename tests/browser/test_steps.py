@@ -373,6 +373,8 @@ def test_the_steps_with_twice_the_work_among_sixty(
 def test_backspace_returns_to_the_steps_left(exported: OpenExported, tmp_path: Path) -> None:
     steps = [(4.0, 1.0), (5.0, 1.0), (4.0, 1.0)]
     timeline = exported(training(steps).to_html(tmp_path / "steps.html")).wait()
+    # Else the axis is read while it still zooms.
+    timeline.page.emulate_media(reduced_motion="reduce")
     axis = timeline.host.get_by_role("img", name="Time axis")
     every = timeline.host.get_by_role("button", name="all 3")
     expect(every).to_have_count(0)
