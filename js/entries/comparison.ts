@@ -10,7 +10,7 @@ import { mountComparison } from "../view/comparison/mount_comparison";
 
 const LINK = "page";
 
-/** What display/comparison.py has written: what both have in common, and the options of each. */
+/** The options of both timelines and of each, as display/comparison.py writes them. */
 interface Written extends Omit<Pair, "side"> {
   sides: Partial<Options>[];
 }

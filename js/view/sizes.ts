@@ -76,7 +76,10 @@ function keepsRoom({ host, lanes, step, aligned }: Store, height: number): boole
   return Boolean(host.get("lane_filter") || lanes.hidden.size || (height && (step ?? aligned) !== null));
 }
 
-/** No higher than the lanes that are shown, and details of the whole run. What opens comes on top of that, so that the lanes keep their height. */
+/**
+ * Makes a timeline as high as its lanes, or the details of the whole run, need. Panes that open are added, so that the
+ * lanes keep their height.
+ */
 export function fitHeight(root: HTMLElement, store: Store): void {
   const { host, signal } = store;
   const given = host.get("height");
@@ -179,7 +182,7 @@ class OpenedHeight {
     return this.now;
   }
 
-  /** The height for details of the whole run. They keep it while others are shown: the cells below would jump. */
+  /** The height for details of the whole run. Other details keep it: the cells below would jump. */
   whole(): number {
     const details = this.#beside();
     if (!details || !this.store.selection) this.#whole = details ? this.#needed(details) : 0;

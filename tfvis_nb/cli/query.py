@@ -50,7 +50,7 @@ tfvis-nb query dataset 'SELECT run, step, step_ns FROM steps ORDER BY step_ns DE
     "--against",
     metavar="BASE",
     type=SOURCE,
-    help="A trace whose tables are in a, as a.events; own ones are in b.",
+    help="A trace to compare with: its tables are in a, as in a.events, those of TRACE in b.",
 )
 @click.option(
     "--format",

@@ -46,7 +46,7 @@ def report(trace: Trace, against: Trace | None = None) -> str:
         *(f"- {markdown_text(line.term)}: {markdown_text(line.value)}" for line in overview_lines(facts)),
         *_section("Findings", _findings(trace)),
         *_section("Lines with the most time", _lines(trace)),
-        *_section("What is not known", _not_known(trace)),
+        *_section("Notes", _notes(trace)),
     ]
     return "\n".join(_first_words(lines)) + "\n"
 
@@ -133,7 +133,7 @@ def _times(row: dict[Any, Any]) -> str:
     return ", ".join(parts) or "no time"
 
 
-def _not_known(trace: Trace) -> Iterator[str]:
+def _notes(trace: Trace) -> Iterator[str]:
     notes = most_important_first(trace.notes)
     yield from (f"- {markdown_text(note)}" for note in notes[:_NOTES])
     if len(notes) > _NOTES:

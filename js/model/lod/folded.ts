@@ -26,8 +26,8 @@ export function busyTime({ start, end, merged }: Row): number {
 
 /**
  * One row in place of all of a lane's, ordered by start, in pieces that do not overlap and together are as long as the
- * lane is busy: of each event what no event before it covers. An event that is covered whole has no piece. With `drawn`,
- * a wait is left only where nothing moves.
+ * lane is busy: the part of each event that no earlier event covers, if there is one. With `drawn`, the parts that wait
+ * are covered by all that move.
  */
 export function foldRows(rows: readonly Row[], drawn?: Drawn): Row {
   if (rows.length === 1) return rows[0];
@@ -37,13 +37,13 @@ export function foldRows(rows: readonly Row[], drawn?: Drawn): Row {
   return { ...laidOver(moving, waiting), isCut: true };
 }
 
-/** From when until when the data of an event moves (ns); before and after it waits. */
+/** Start and end of the time in which the data of an event moves (ns); before and after, it waits. */
 export function moveOf({ start, duration, wait, tail }: Drawn, id: number): readonly [number, number] {
   const end = start[id] + duration[id] - (tail?.[id] ?? 0);
   return [end - duration[id] + (wait?.[id] ?? 0), end];
 }
 
-/** The row of what no piece before it covers. */
+/** A row of the parts that no earlier piece covers. */
 function uncovered(rows: readonly Row[]): Row {
   const pieces = new Pieces(rows.reduce((sum, row) => sum + row.ids.length, 0));
   const next = new Uint32Array(rows.length);

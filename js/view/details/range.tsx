@@ -145,7 +145,7 @@ interface CounterTableProps {
 }
 
 const MOST_ROWS = 30;
-const MEAN = "Time-weighted, of times with a value";
+const MEAN = "Time-weighted, without times of no value";
 
 export function CounterTable({ store, range, answer }: CounterTableProps) {
   const { start, end, lanes } = range;

@@ -350,7 +350,7 @@ function TensorsLabel(props: { store: Store; item: TensorsItem; under: number })
       <button
         type="button"
         class="text"
-        title={`${track.estimated ? `${ESTIMATED}\n` : ""}Buffers of ${isolated(track.allocator)}, each from its allocation to its free: the larger, the higher\nClick for what it held at its peak`}
+        title={`${track.estimated ? `${ESTIMATED}\n` : ""}Buffers of ${isolated(track.allocator)}, each from its allocation to its free; larger ones are higher\nClick for those at the peak`}
         onClick={() => store.showMemory({ track, time: track.at })}
       >
         {context && <span class="context">{context}</span>}
