@@ -346,3 +346,10 @@ def event_stacks(trace: Any) -> np.ndarray:
     numbers = pc.fill_null(trace.nested[STACK].cast(pa.int64(), safe=False), -1).to_numpy()
     known: np.ndarray = np.where((numbers >= 0) & (numbers < len(trace.stacks)), numbers, -1)
     return known
+
+
+def event_lines(trace: Any, events: np.ndarray) -> np.ndarray:
+    """Return the line of the user's code of each of these events (object); empty if unknown."""
+    lines = np.array([""], object) if trace.stacks is None else np.append(trace.stacks.own_lines(), "")
+    found: np.ndarray = lines[event_stacks(trace)[events]]
+    return found

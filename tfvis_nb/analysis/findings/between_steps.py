@@ -62,7 +62,7 @@ from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.intervals import lengths, priority_union, union
 from tfvis_nb.core.metadata import PYTHON_SAMPLES
-from tfvis_nb.core.stacks import event_stacks
+from tfvis_nb.core.stacks import event_lines
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text, id_of
@@ -297,10 +297,10 @@ def _is_overhead(trace: Trace, outside: OutsideSteps) -> bool:
 
 def _line(trace: Trace, chosen: np.ndarray, op: dict[str, Any] | None) -> str:
     """Return the line of the user's code with the most time of the events of a name; empty if unknown."""
-    if op is None or trace.stacks is None:
+    if op is None:
         return ""
     rows = np.flatnonzero(chosen & (trace.events["name"] == op["name"]).to_numpy(bool))
-    lines = pd.Series(np.append(trace.stacks.own_lines(), "")[event_stacks(trace)[rows]])
+    lines = pd.Series(event_lines(trace, rows))
     own = pd.Series(self_times_of(trace)[0][rows])
     return str(own.groupby(lines).sum().idxmax()) if len(rows) else ""
 

@@ -39,7 +39,7 @@ from tfvis_nb.core.format import format_duration, format_number, format_percent
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.labels import task_label
 from tfvis_nb.core.per_trace import per_trace
-from tfvis_nb.core.stacks import event_stacks
+from tfvis_nb.core.stacks import event_lines
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import whole
 from tfvis_nb.events import NO_STEP
@@ -189,9 +189,7 @@ def slowest_stage(trace: Trace, task: str | None, *, outside: bool = False) -> d
 
 def _line(trace: Trace, rows: np.ndarray, own: np.ndarray) -> str | None:
     """Return the line of the user's code with the most self time of events; None if there is none."""
-    if trace.stacks is None:
-        return None
-    lines = pd.Series(np.append(trace.stacks.own_lines(), "")[event_stacks(trace)[rows]])
+    lines = pd.Series(event_lines(trace, rows))
     total = pd.Series(own)[lines != ""].groupby(lines[lines != ""]).sum()
     return str(total.idxmax()) if len(total) else None
 

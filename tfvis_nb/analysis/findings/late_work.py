@@ -9,7 +9,7 @@ from tfvis_nb.analysis.communication.participants import participants
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.findings.rule import Figures, Threshold
 from tfvis_nb.core.format import format_duration
-from tfvis_nb.core.stacks import event_stacks
+from tfvis_nb.core.stacks import event_lines
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
@@ -64,10 +64,9 @@ def work(trace: Trace, task: str) -> dict[str, Any] | None:
 
 
 def _line(trace: Trace, rows: np.ndarray) -> str:
-    if trace.stacks is None or not len(rows):
+    if not len(rows):
         return ""
-    lines = np.append(trace.stacks.own_lines(), "")[event_stacks(trace)[rows]]
-    return str(trace.events["duration_ns"].iloc[rows].groupby(lines).sum().idxmax())
+    return str(trace.events["duration_ns"].iloc[rows].groupby(event_lines(trace, rows)).sum().idxmax())
 
 
 def _kin(name: str) -> tuple[str, bool]:

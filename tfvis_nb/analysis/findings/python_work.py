@@ -17,7 +17,7 @@ from tfvis_nb.analysis.source.python_samples import SampledLine
 from tfvis_nb.core.categories import beginning, is_kind
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.per_trace import per_trace
-from tfvis_nb.core.stacks import event_stacks
+from tfvis_nb.core.stacks import event_lines, event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
@@ -127,8 +127,7 @@ def other_python(trace: Trace, eager: EagerOps, most_ns: float) -> bool:
     if python is None or python.sampled is None or trace.stacks is None:
         return False
     took = python.sampled.share * python.spent.mean_ns * python.spent.steps
-    lines = np.append(trace.stacks.own_lines(), "")[event_stacks(trace)[eager.events]]
-    ops = int((lines == python.sampled.line).sum())
+    ops = int((event_lines(trace, eager.events) == python.sampled.line).sum())
     return took > most_ns * ops and took >= _MOST * eager.spent.mean_ns * eager.spent.steps
 
 

@@ -35,7 +35,7 @@ from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent, format_ratio
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.per_trace import per_trace
-from tfvis_nb.core.stacks import event_stacks
+from tfvis_nb.core.stacks import event_lines
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -323,9 +323,7 @@ def _python(trace: Trace, slow: pd.DataFrame, longest: pd.Series) -> SampledLine
 def _line(trace: Trace, longest: pd.Series) -> str:
     """Return the line of the user's code of the op that differs most; empty if unknown."""
     events = _event(trace, longest)
-    if trace.stacks is None or not events:
-        return ""
-    return str(np.append(trace.stacks.own_lines(), "")[event_stacks(trace)[events[0]]])
+    return str(event_lines(trace, np.array(events[:1]))[0]) if events else ""
 
 
 def _mostly_not_work(figures: Figures) -> bool:
