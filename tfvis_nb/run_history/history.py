@@ -21,7 +21,7 @@ from tfvis_nb.core.options import only_known_options
 from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.charts import CannotSayError
-from tfvis_nb.display.charts.style import coloured, legend_below, plot, shown, time_unit, unlike
+from tfvis_nb.display.charts.style import CURVES, coloured, legend_below, plot, shown, time_unit, unlike
 from tfvis_nb.run_history.cell import notebook_of
 from tfvis_nb.run_history.files import history_folder, keep, read_all
 from tfvis_nb.run_history.sentence import Change, change_of, change_text, known_runs, sentence, usual_spread
@@ -68,16 +68,6 @@ _COLUMNS = {
     "tensorflow": "str",
 }
 _MIDDLE = (0.05, 0.95)
-_COLOURS = (
-    "device_compute",
-    "host_compute",
-    "d2h",
-    "communication",
-    "h2d",
-    "compile",
-    "input",
-    "allocator",
-)
 
 
 class History:
@@ -380,7 +370,7 @@ def history_chart(runs: Sequence[Summary]) -> figure:
     for number, (run, name) in enumerate(zip(runs, cell_names(runs), strict=True)):
         cells.setdefault(name if run.main else f"{name} (whole recording)", []).append(number)
     for index, (name, numbers) in enumerate(cells.items()):
-        colour = coloured(_COLOURS[index % len(_COLOURS)])
+        colour = coloured(CURVES[index % len(CURVES)])
         own = [runs[number] for number in numbers]
         took = [times[number] for number in numbers]
         steps = [run.main.step_ns if run.main else [ns] for run, ns in zip(own, took, strict=True)]

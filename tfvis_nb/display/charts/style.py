@@ -24,6 +24,9 @@ COLOUR_TAG = "colour:"
 COLOUR_COLUMN = "colour_name"
 """The column of a data source with each row's palette entry, whose colour is in ``colour``."""
 
+CURVES = ("device_compute", "host_compute", "d2h", "communication", "h2d", "compile", "input", "allocator")
+"""Palette entries that tell curves apart, in order of use."""
+
 _FONT = "11px"
 
 

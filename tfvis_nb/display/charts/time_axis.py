@@ -15,6 +15,7 @@ from tfvis_nb.display.charts.broken_bars import broken_bars
 from tfvis_nb.display.charts.log_ticks import byte_marks, mark_axes, time_marks
 from tfvis_nb.display.charts.style import (
     BYTES,
+    CURVES,
     ROWS,
     TIME,
     Unit,
@@ -34,17 +35,6 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 4000
 """Maximum points of a curve. Longer curves keep the highest point of each part of the time."""
-
-_ALLOCATORS = (
-    "device_compute",
-    "host_compute",
-    "d2h",
-    "communication",
-    "h2d",
-    "compile",
-    "input",
-    "allocator",
-)
 
 
 def memory_chart(trace: Trace) -> figure:
@@ -69,7 +59,7 @@ def memory_chart(trace: Trace) -> figure:
         ]
     )
     for number, (name, (_, rows)) in enumerate(zip(names, curves, strict=True)):
-        colour = coloured(_ALLOCATORS[number % len(_ALLOCATORS)])
+        colour = coloured(CURVES[number % len(CURVES)])
         kept = _to_the_end(trace, _thinned(rows.sort_values("time_ns")))
         data = {
             "time": (kept["time_ns"].to_numpy() - origin) / unit.size,
