@@ -417,8 +417,8 @@ def _keras(pauses_ms: list[float], kind_of: dict[int, str], function: str = "run
     builder = StackBuilder()
     stack_of = builder.stack  # not the method of tables
     stacks = [stack_of([Frame("train.py", 7)])] * count
-    labels = {step: f"{kind_of.get(step, 'train')} {step}" for step in range(count)}
-    labels[0] = f"train_function {labels[0]}" if not kind_of else labels[0]
+    train = "train" if kind_of else "train_function"
+    labels = {step: f"{kind_of.get(step, train)} {step}" for step in range(count)}
     return Trace(
         trace.events.assign(detail=details),
         nested=pa.table({"stack": pa.array(stacks, pa.int32())}),
@@ -435,13 +435,13 @@ def test_evaluation_between_training_steps_is_named() -> None:
     # From the first training step to the last one of ten rounds: three whole evaluations.
     assert (found["level"], found["figures"]["evaluation"]) == ("problem", {"steps": 24, "ns": 240 * MS})
     assert found["figures"]["line"] == "train.py:7"
-    assert found["gain"] != found["gain"]
+    assert found.isna()["gain"]
     few = {step: "test" for step in range(40) if step % 10 > 6}
     assert "between_steps" not in set(_keras([1] * 39, few).findings["id"])
 
 
 @pytest.mark.parametrize(("function", "line"), [("run", ""), ("on_train_batch_begin", "train.py:7")])
-def test_line_of_fit_is_not_what_runs_between_steps(function: str, line: str) -> None:
+def test_between_steps_does_not_name_the_line_of_fit(function: str, line: str) -> None:
     first = _keras([30] * 9, {}, function).findings.set_index("id").loc["between_steps"]
     assert (first["level"], first["figures"]["line"]) == ("problem", line)
 

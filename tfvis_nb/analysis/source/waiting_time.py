@@ -1,4 +1,4 @@
-"""Time in which events wait for Python's interpreter lock, or in a collective for other ranks: of no line."""
+"""Time that belongs to no line: waits for Python's interpreter lock and, in collectives, for other ranks."""
 
 import numpy as np
 
@@ -22,7 +22,7 @@ def waiting_ns(trace: Trace) -> np.ndarray:
 def _in_collectives(trace: Trace) -> np.ndarray:
     """Return the part of each event's self time in which a collective waits for its last rank, in ns.
 
-    The calls in a collective's row have the time of its wait on the threads of a profile.
+    On the threads of a profile, calls nested in a collective have the time of its wait.
     """
     events = trace.events
     waited = np.zeros(len(events), np.int64)
@@ -40,10 +40,7 @@ def _in_collectives(trace: Trace) -> np.ndarray:
     arrived[event] = start[event] + wait
     parent = parents(events)
     inner = np.flatnonzero(parent >= 0)
-    while len(inner := inner[arrived[inner] < 0]):
-        within = inner[arrived[parent[inner]] >= 0]
-        if not len(within):
-            break
+    while len(within := inner[(arrived[inner] < 0) & (arrived[parent[inner]] >= 0)]):
         arrived[within] = arrived[parent[within]]
     rows = np.flatnonzero(arrived >= 0)
     # Events that are cut at the same end stay nested if the longer one comes first.
