@@ -59,7 +59,7 @@ _SHORT = 2
 class Names:
     """Replacements of names, shared by several texts and traces.
 
-    Public words (see `tfvis_nb.anonymizing.names`), numbers, single letters and punctuation stay, so
+    Public words (see `public`), numbers, single letters and punctuation stay, so
     scopes, suffixes and the grammar of labels are preserved.
 
     Examples

@@ -58,7 +58,7 @@ tfvis-nb query dataset 'SELECT run, step, step_ns FROM steps ORDER BY step_ns DE
     type=click.Choice(["table", "csv", "json"]),
     default="table",
     show_default=True,
-    help="How rows are written; JSON has a list of objects.",
+    help="Format of the rows; json is a list of objects.",
 )
 def command(
     traces: tuple[Source, ...],
@@ -110,7 +110,7 @@ def _print(table: pa.Table, form: str) -> None:
 
 
 def _cell(value: Any) -> Any:
-    """Return a value as JSON has it; a long one is a text, and cut."""
+    """Return a value for JSON; a long value is cut and becomes text."""
     text = value if isinstance(value, str) else json.dumps(value, default=str)
     # A node's name may hold half a surrogate pair.
     data = text.encode("utf-8", "backslashreplace")

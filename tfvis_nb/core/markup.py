@@ -9,7 +9,7 @@ from tfvis_nb.core.labels import printable
 
 _MARKS = re.compile(r"[\\`*\[\]<>#|~&]|(?<![^\W_])_|_(?![^\W_])")
 _LINKS = re.compile(r"(?<=:)/(?=/)|(?<=www)\.|@", re.IGNORECASE)
-"""What makes a link of a bare URL or address on GitHub."""
+"""Characters by which GitHub recognises bare URLs and addresses as links."""
 _LONGEST, _LONGEST_CODE = 1000, 200
 
 
@@ -58,7 +58,7 @@ def markdown_text(text: str, most: int = _LONGEST) -> str:
 
 
 def markdown_code(text: str) -> str:
-    """Return a text, cut to a line, as a code span of Markdown.
+    """Return a text as a code span of Markdown, cut to one line.
 
     >>> print(markdown_code("a `b` c"))
     `` a `b` c ``

@@ -242,15 +242,15 @@ class Trace(TraceTables, HtmlExport, PictureExport):
     def report(self, *, against: Trace | None = None) -> str:
         """Return a report in Markdown of at most 1,000 words, for pull requests and assistants.
 
-        It has what was recorded, why it is slow and what would help, the lines with the most time and their
-        code, and notes. Its texts are escaped: names from the trace are no links, images or HTML. It names
-        files without their folders.
+        It has an overview, the findings with advice, the lines of code with the most time, and the notes.
+        Texts are escaped, so names from the trace cannot form links, images or HTML. Files are named without
+        their folders.
 
         Parameters
         ----------
         against
-            A trace to compare with: the report says how much longer or shorter the steps are, whether that is
-            clear, and which ops changed most.
+            A trace to compare with: the report adds the change of the step time, whether it is clear, and
+            the ops that changed most.
 
         Examples
         --------

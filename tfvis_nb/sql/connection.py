@@ -1,4 +1,4 @@
-"""Connections of DuckDB to the tables of a trace, which reach no file, network or variable of Python."""
+"""DuckDB connections to the tables of a trace, without access to files, networks or Python variables."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from tfvis_nb.texts import Text
 if TYPE_CHECKING:
     import duckdb
 
-_MEMORY_SHARE = 4
-"""A query may use one of so many parts of the machine's memory."""
+_MEMORY_SHARE = 0.25
+"""Share of the machine's memory that a query may use."""
 
 _NULLABLE = {pa.int64(): pd.Int64Dtype(), pa.int32(): pd.Int32Dtype()}
 
-_ALONE = {
+_ISOLATION = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "python_enable_replacements": "false",  # Else FROM finds variables of the caller
@@ -37,7 +37,7 @@ _CONNECTIONS: weakref.WeakKeyDictionary[Trace, Any] = weakref.WeakKeyDictionary(
 
 
 def trace_connection(trace: Trace, against: Trace | None = None) -> duckdb.DuckDBPyConnection:
-    """Return a connection to the tables of a trace; with a base, ``a`` has those of that, ``b`` its own."""
+    """Return a connection to the tables of a trace, also in schema ``b`` if ``a`` has those of a base."""
     tables = {"main": trace_views(trace)}
     if against is not None:
         tables |= {"a": trace_views(against), "b": tables["main"]}
@@ -62,8 +62,8 @@ def connect(
     Parameters
     ----------
     schemas
-        Of each schema, its tables by name: anything that DuckDB can register, or a query. Those of ``main``
-        need no schema in a query.
+        The tables of each schema by name, each a query or an object that DuckDB can register. Queries can
+        name tables of ``main`` without the schema.
     folder
         The only folder whose files may be read and, except by `select`, written.
 
@@ -76,8 +76,8 @@ def connect(
         import duckdb
     except ImportError as error:
         raise ImportError(Text("sql_extra_missing")) from error
-    memory = f"{psutil.virtual_memory().total // _MEMORY_SHARE >> 20}MiB"
-    connection = duckdb.connect(":memory:", config={**_ALONE, "memory_limit": memory})
+    memory = f"{psutil.virtual_memory().total * _MEMORY_SHARE / 2**20:.0f}MiB"
+    connection = duckdb.connect(":memory:", config={**_ISOLATION, "memory_limit": memory})
     if folder is not None:
         connection.execute("SET allowed_directories = [?]", [f"{folder}/"])
     connection.execute("SET enable_external_access = false")
@@ -109,13 +109,13 @@ def select(
     Parameters
     ----------
     connection
-        To the tables.
+        A connection to the tables.
     query
         One statement that returns rows.
     seconds
-        A timeout; None for no limit. An analysis that has begun is finished first.
+        A timeout; None for no limit. A running analysis is completed first.
     rows
-        The most rows.
+        Limit on the rows; None for no limit.
 
     Raises
     ------
@@ -140,12 +140,12 @@ def select(
 
 
 def is_of_duckdb(error: Exception) -> bool:
-    """Return whether DuckDB raised an error; it need not be installed."""
+    """Return whether DuckDB raised an error; works without DuckDB."""
     return any(each.__module__.partition(".")[0] in {"duckdb", "_duckdb"} for each in type(error).mro())
 
 
 def _with_integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return decimals, in which DuckDB adds up integers, as integers if they fit, and else as floats."""
+    """Convert decimals, the type of DuckDB's sums of integers, to integers if they fit, or to floats."""
     if not pa.types.is_decimal(column.type):
         return column
     try:
@@ -155,7 +155,7 @@ def _with_integers(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def frame(table: pa.Table) -> pd.DataFrame:
-    """Return a result as a DataFrame; integers stay integers beside nulls."""
+    """Return a result as a DataFrame; integers stay integers if some are null."""
     columns = [
         column.to_pandas(types_mapper=_NULLABLE.get if column.null_count else None) for column in table
     ]

@@ -22,13 +22,13 @@ _OWN = ("events", "steps", "annotations")
 _NO_TABLE = "overview"
 _EVENT, _TRACE = pa.field("event", pa.int64()), pa.field("trace", pa.int64())
 _ROOFLINE = pa.schema([(name, pa.large_string()) for name in ("name", "op", "program", "hlo_op")])
-"""Columns of ``roofline``: it has the first two for kernels, the others for instructions."""
+"""First columns of ``roofline``: kernels have the first two, instructions the others."""
 _NAMES = pa.list_(pa.large_string())
 _TYPES = dict.fromkeys(("fetches", "targets", "feeds"), _NAMES) | {
     "events": pa.list_(pa.int64()),
     "lanes": pa.list_(_NAMES),
 }
-"""The types of columns of objects, other than text: signatures have lists of names, findings of events."""
+"""Types of object columns with lists, not text: names of signatures, events and lanes of findings."""
 _NUMBERS = {"i": pa.int64(), "u": pa.int64(), "f": pa.float64(), "b": pa.bool_()}
 
 
@@ -102,7 +102,7 @@ def _numbered(number: int, table: pa.Table) -> pa.Table:
 
 
 def table_view(table: Callable[[], pd.DataFrame]) -> View:
-    """Return a view of a table whose columns stay and whose rows may change."""
+    """Return a view of a table whose rows may change, but not its columns."""
     schema = _schema(table())
     return View(schema, table, partial(rows, schema=schema))
 
@@ -143,7 +143,7 @@ def _type(name: str, dtype: Any) -> pa.DataType:
 
 
 def rows(table: pd.DataFrame, schema: pa.Schema) -> pa.Table:
-    """Convert a table to a schema; columns that it lacks are its row number, for ``event``, or null."""
+    """Convert a table to a schema; a missing ``event`` is the row number, other missing columns are null."""
     columns = {_EVENT.name: np.arange(len(table))} | {
         field.name: _column(table[field.name], field.type) for field in schema if field.name in table
     }

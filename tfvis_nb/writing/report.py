@@ -1,4 +1,4 @@
-"""A report in Markdown, for pull requests and assistants: what was recorded, why it is slow, and where."""
+"""A Markdown report for pull requests and assistants: an overview, findings, slow lines and notes."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ MOST_WORDS = 1000
 
 _FINDINGS, _EVENTS, _LINES, _NOTES, _OPS = 6, 3, 5, 8, 5
 _PER = {"steps": " a step", "iterations": " an iteration", "recordings": ""}
-"""What the times of a comparison are of, in words."""
+"""Unit of a comparison to the words after its times."""
 
 
 def report(trace: Trace, against: Trace | None = None) -> str:
     """Return a report of at most `MOST_WORDS` words; the same traces always give the same one.
 
-    Texts of the trace are in code spans or escaped: they are no links, images or HTML.
+    Texts of the trace are escaped or in code spans, so they cannot form links, images or HTML.
     """
     facts = overview(trace)
     lines = [
@@ -52,7 +52,7 @@ def report(trace: Trace, against: Trace | None = None) -> str:
 
 
 def _compared(trace: Trace, base: Trace) -> list[str]:
-    """Return what changed from a base: the sentences of a comparison, and the ops that changed most."""
+    """Compare with a base: the sentences of a comparison, and the ops that changed most."""
     sentences = " ".join(map(str, comparison_headline(base, trace)))
     names = f"A is {markdown_code(base.title or 'the base')}, B is this trace."
     table = compare(base, trace)

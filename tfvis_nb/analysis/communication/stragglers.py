@@ -207,7 +207,7 @@ def _reason(trace: Trace) -> Text:
 
 @validate_input
 def met(trace: Trace) -> pd.DataFrame:
-    """Return when each task reached each point where it met other tasks; at least two tasks per barrier.
+    """Return the arrival of each task at each barrier that at least two tasks reach.
 
     * ``collective``: executions of one collective op on several tasks; a task arrives when its execution
       starts, or a rank when it is ready in Horovod's timeline (see `tfvis_nb.analysis.collective_waits`).

@@ -1,4 +1,4 @@
-"""How long each event waits for its peers, before and after its data moves: its bar hatched and solid."""
+"""How long each event waits for its peers before and after its data moves; bars are hatched there."""
 
 import numpy as np
 

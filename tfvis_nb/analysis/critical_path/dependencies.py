@@ -409,9 +409,9 @@ def calls(times: Times, source: np.ndarray, target: np.ndarray, activity: np.nda
 def input_requests(
     times: Times, source: np.ndarray, target: np.ndarray, activity: np.ndarray
 ) -> Dependencies:
-    """Return the start of an asynchronous op for each row that waits for its input on another thread.
+    """Let each row that waits for input depend on the start of its asynchronous op on another thread.
 
-    The profiler links the start only with the end of the op, which runs right after that row on its thread.
+    The profiler only links the start with the end of the op, which follows the row on its thread.
     """
     top = times.by_thread[times.parent[times.by_thread] < 0]
     follows = np.flatnonzero(times.lane[top[1:]] == times.lane[top[:-1]])

@@ -44,7 +44,7 @@ _OF_ARGUMENT = {
 _CHANGES = (*_OF_ARGUMENT, "function", "context")
 _ANY_RANK = "<unknown>"
 _MOST_NAMED = 3
-"""How many changes are named besides the one that the advice is for."""
+"""Limit on the named changes other than the one in the advice."""
 _UNKNOWN = (
     "The trace lacks the arguments of tracings. Usual causes are Python numbers as arguments, shapes"
     " that change, or functions that are made in a loop. A recording of %%trace shows which argument changes,"
@@ -113,7 +113,7 @@ def _find(trace: Trace) -> list[Finding]:
 
 
 def _caller(trace: Trace, mask: np.ndarray, task: str) -> dict[str, Any] | None:
-    """Return the line that runs while functions are traced again: of the call, as compiling takes longest."""
+    """Return the line that runs while functions are retraced: mostly their call, which also compiles."""
     start, duration = (trace.events[name].to_numpy(np.int64)[mask] for name in ("start_ns", "duration_ns"))
     tracing = union(np.zeros(len(start), np.int64), start, start + duration)
     return sampled_figures(sampled_line(trace, tracing.start, tracing.end, task))
@@ -182,7 +182,7 @@ def _reason(figures: Figures) -> str:
     if change in _OF_ARGUMENT:
         example_of = f", such as from {figures['before']} to {figures['after']}"
         part = f", {figures['times']:,} of them" if figures["times"] < figures["retraces"] else ""
-        also = _also(figures.get("also") or [])
+        also = _also(figures["also"])
         return f"{part} because {_OF_ARGUMENT[change]}{argument} changes{example_of}{also}"
     if change == "function":
         return ", because a new tf.function is made from the same code each time"
@@ -206,7 +206,7 @@ def _advice(figures: Figures) -> str:
         return f"Pass the same object for {argument} each time, or pass tensors: every new object is traced."
     if change == "shape":
         last = "If only the last batch differs, use batch(..., drop_remainder=True); otherwise give"
-        relaxed = ", or reduce_retracing=True" if figures.get("relaxable", True) else ""
+        relaxed = ", or reduce_retracing=True" if figures["relaxable"] else ""
         return (
             f"{last if _is_of_batch(figures) else 'Give'} @tf.function an input_signature with"
             f" tf.TensorSpec({_common(figures)}) for {argument}{relaxed}, or pad to one shape."

@@ -7,9 +7,9 @@ from typing import NamedTuple
 from tfvis_nb.core.trace import Trace
 
 _MAGIC = re.compile(r"(?m)^([ \t]*)[%!].*")
-"""Lines of cells that are no Python."""
+"""Lines of cells that are not Python."""
 _OF_DATASETS = frozenset({"batch", "padded_batch", "prefetch", "interleave", "flat_map", "unbatch"})
-"""Methods that hardly anything but a dataset has."""
+"""Methods that few objects except datasets have."""
 _DATASET = re.compile(r"(?:.*\.)?(?:data|\w*Dataset)$")
 
 
@@ -19,7 +19,7 @@ class DatasetCall(NamedTuple):
     line: str
     node: ast.Call
     of_dataset: bool
-    """Whether the method is surely a dataset's."""
+    """Whether the method certainly belongs to a dataset."""
 
 
 def method_calls(trace: Trace, method: str) -> list[DatasetCall]:

@@ -268,7 +268,7 @@ def _devices(events: pd.DataFrame) -> tuple[list[str], WireColumn, WireColumn]:
 def _arrivals(trace: Trace, rows: np.ndarray) -> tuple[list[str], dict[str, WireColumn]]:
     """Store for each rank's row of a collective how long after the first the last rank arrived, and its task.
 
-    The rows of the last rank have no task: that of a row is not always recorded.
+    Rows of the last rank have no task, because the task of a row is not always recorded.
     """
     if not (trace.events["kind"] == "collective").any() or trace.collective_waits.empty:
         return [], {}

@@ -231,14 +231,12 @@ class TraceDataset(TimelineSource):
         --------
         >>> import tempfile
         >>> import tfvis_nb as tv
-        >>> from tfvis_nb import events
-        >>> table = events.build({"start_ns": [0, 9], "duration_ns": [5, 3], "kind": ["op"] * 2})
+        >>> trace = tv.Trace(tv.events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"]}))
         >>> with tempfile.TemporaryDirectory() as folder:
-        ...     _ = tv.Trace(table).to_parquet(f"{folder}/run_a_step7.parquet")
-        ...     dataset = tv.open_traces(f"{folder}/*.parquet", f"{folder}/dataset")
-        ...     found = dataset.sql("SELECT run, sum(duration_ns) AS ns FROM events GROUP BY run")
-        >>> found.values.tolist()
-        [['run_a', 8]]
+        ...     file = trace.to_parquet(f"{folder}/run_a_step7.parquet")
+        ...     print(tv.open_traces(file, f"{folder}/dataset").sql("SELECT run, duration_ns FROM events"))
+             run  duration_ns
+        0  run_a            5
         """
         with self.reader() as connection:
             return frame(select(connection, query))

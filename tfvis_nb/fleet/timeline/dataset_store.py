@@ -325,7 +325,7 @@ class DatasetBars:
         return groups
 
     def _of_steps(self, part: DatasetPart, level: int, lanes: np.ndarray, start: int, end: int) -> list[Bars]:
-        """Read the bars of the shown steps on devices, flattened to one row where they overlap."""
+        """Read the devices' bars of the selected steps, and merge bars that overlap into one row."""
         further = len(part.devices)
         groups = self._level(part, level, lanes + further, start, end)
         bars = {name: np.concatenate([each[name] for each in groups]) for name in groups[0]} if groups else {}

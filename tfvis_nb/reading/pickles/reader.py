@@ -131,8 +131,8 @@ def _run_bytes(run: Any, label: str) -> RunBytes:
 def load(data: Data, label: str, allowed: Mapping[Global, str]) -> Any:
     """Run a pickle of any protocol and return its value, made of plain values and `Object`.
 
-    Texts of Python 2 become bytes. `allowed` are the globals that it may name, in addition to those that old
-    protocols use for bytes. TraceFormatError names the first other one, or the first damaged instruction.
+    Strings of Python 2 become bytes. The pickle may use the globals in `allowed` and those by which old
+    protocols store bytes. TraceFormatError names the first other global or the first damaged instruction.
 
     >>> import pickle
     >>> load(pickle.dumps({"a": [1, b"x"]}), "a pickle", {})
