@@ -18,7 +18,6 @@ from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.core.undivided import is_undivided, whole_figures
 from tfvis_nb.texts import Text
 
 FIGURES = {
@@ -139,9 +138,8 @@ def findings(trace: Trace) -> FindingsTable:
     def added(rule: Rule, finding: Finding) -> dict[str, Any]:
         label = _misleading_label(trace, finding.step)
         below = {"is_below": is_below(rule, finding)} if rule.below else {}
-        apart = {"apart": True} if rule.of(trace) is not trace else {}
         step_label = {"step_label": label} if label else {}
-        return below | whole_figures(is_undivided(trace)) | apart | step_label
+        return below | rule.words(trace) | step_label
 
     def rank(pair: tuple[Rule, Finding]) -> tuple[bool, bool, float, bool]:
         rule, finding = pair

@@ -8,7 +8,6 @@ from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.steps.breakdown import breakdown
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.core.undivided import is_undivided, whole_figures
 from tfvis_nb.texts import Text
 
 FIGURES = {
@@ -59,10 +58,10 @@ def measurements(trace: Trace) -> pd.DataFrame:
         return cannot_say(_COLUMNS, why_not(whole))
     if not int(whole["step_ns"].max()):
         return cannot_say(_COLUMNS, Text("no_step_length"))
-    rows, words = [], whole_figures(is_undivided(trace))
+    rows = []
     for name, rule in sorted(RULES.items(), key=lambda item: not item[1].leads):
         share, limit, figures = rule.measure(rule.of(trace))
-        figures |= words | ({} if rule.of(trace) is trace else {"apart": True})
+        figures |= rule.words(trace)
         rows.append((rule.kind, share, limit, rule.sentence(figures), name, figures))
     table = pd.DataFrame(rows, columns=list(_COLUMNS)).astype(dtypes(_COLUMNS))
     near = (table["share"] / table["limit"]).fillna(-1.0).to_numpy()

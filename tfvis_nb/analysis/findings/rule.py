@@ -9,7 +9,7 @@ from tfvis_nb.analysis.prediction.gain import Gain
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.core.undivided import reworded, whole
+from tfvis_nb.core.undivided import is_undivided, reworded, whole, whole_figures
 from tfvis_nb.texts import Text
 
 Figures = Mapping[str, Any]
@@ -126,6 +126,11 @@ class Rule(NamedTuple):
     def of(self, trace: Trace) -> Trace:
         """Return the part of a trace that it covers."""
         return trace if self.whole else other_steps(trace)
+
+    def words(self, trace: Trace) -> dict[str, Any]:
+        """Return the figures that name the time it covers: the recording, or steps after the first one."""
+        apart = {} if self.of(trace) is trace else {"apart": True}
+        return whole_figures(is_undivided(trace)) | apart
 
     def sentence(self, figures: Figures) -> str:
         """Return a sentence for the figures of a measurement, known or not."""
