@@ -48,7 +48,7 @@ def run_in_classic(page: Page, _: str) -> None:
 
 
 def has_run(prompts: Locator) -> None:
-    """Wait until all cells have a number: what a page shows then needs no kernel that still imports."""
+    """Wait until all cells have a number, so that the kernel has finished importing."""
     expect(prompts.filter(has_text=re.compile(r"\[\d+\]"))).to_have_count(prompts.count(), timeout=RUN_WITHIN)
 
 

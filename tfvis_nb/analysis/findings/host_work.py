@@ -52,9 +52,9 @@ class HostWork(NamedTuple):
     name: str
     """Its line, layer or op type, or the name of the user's function."""
     line: str
-    """The line of the user's code that calls the function, or the function's own line with most of its time;
-    of others, the line with most of the time, a line that is one thing before others. Empty if not
-    recorded."""
+    """The line of the user's code that calls the function, or the function's own line with most of its time.
+    Other subjects have the line with most of their time; lines that call a whole model come last. Empty if
+    not recorded."""
     line_share: float
     """The part of its time that this line has."""
     next_line: str
@@ -115,7 +115,7 @@ class _Work(NamedTuple):
 
 
 class _Thing(NamedTuple):
-    """What may be one thing: a subject with its name, a mask of its ops, and its line if known."""
+    """A candidate for one thing: a subject with its name, a mask of its ops, and its line if known."""
 
     subject: str
     name: str
