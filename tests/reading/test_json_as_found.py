@@ -245,7 +245,7 @@ def test_a_damaged_event_never_costs_others(
         assert start - 2 <= figures["byte"] <= start + len(rows[number].encode()) + 2
 
 
-@pytest.mark.parametrize("between", ["", "\n", "\n\n  "])
+@pytest.mark.parametrize("between", ["", "\n", "\n\n  ", "\n\ufeff"])
 def test_each_document_of_a_file_is_a_step(between: str) -> None:
     runs = [[{**bar(number), "ts": 1000 * run + 10 * number} for number in range(3)] for run in range(4)]
     trace = read(between.join(json.dumps({"traceEvents": run}) for run in runs))

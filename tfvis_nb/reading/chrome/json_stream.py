@@ -29,7 +29,7 @@ _ENDED = "Extra data"
 _ESCAPE = "surrogateescape"  # bytes that are not UTF-8 keep their positions
 _START = re.compile(rb'[ \t\r\n]*(?:\{\s*(?:["}]|$)|\[\s*(?:[\[{\]]|$))')
 _EVENTS = re.compile(rb'"traceEvents"\s*:\s*\[')
-_SPACE = re.compile(rb"[ \t\r\n]*")
+_SPACE = re.compile(rb"(?:[ \t\r\n]|\xef\xbb\xbf)*")  # appended files may keep their byte order marks
 _SEPARATORS = re.compile(rb"[ \t\r\n\],]*")
 _LIST_OF_OBJECTS = re.compile(rb"[ \t\r\n]*\[\s*(\[\s*)?\{")
 _NEXT = re.compile(rb"\}\s*,\s*(?=\{)")
