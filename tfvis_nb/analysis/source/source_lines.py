@@ -35,7 +35,7 @@ FIGURES: dict[str, str] = {
     "host_ns": "The same for ops and calls on the host, in ns. Lines with samples get the self time of events"
     " that call them, such as PyFunc, and the time in which the sampled thread was in no event.",
     "sampled_ns": "The part of host_ns that is known from samples, in ns.",
-    "network_ns": "The same for tensors received, including waits, and collectives, in ns.",
+    "network_ns": "The same for received tensors, with their waits, and collectives, without theirs, in ns.",
     "copy_bytes": "Bytes that copies of the line moved between host and device, or within a device.",
     "output_bytes": "Bytes of the line's other events with a size: tensors received and outputs of ops.",
     "events": "Number of events, repeated rows included.",
