@@ -203,8 +203,8 @@ def test_an_event_of_no_step_names_the_steps_around_it(exported: OpenExported, t
     assert found == {
         "step 0": "0",
         "step 1": "1",
-        "during": "Not recorded, during 0",
-        "both": "Not recorded, during 0 to 1",
+        "during": "None recorded, runs during 0",
+        "both": "None recorded, runs during 0 to 1",
         "after": "Outside steps",
     }
 
@@ -282,7 +282,7 @@ def test_a_step_is_shown_with_the_events_outside_steps(exported: OpenExported, t
     # Its input can be clicked, and stays in the step.
     timeline.click(4)
     expect(timeline.title).to_have_text("generator")
-    assert timeline.facts()["Step"] == "Not recorded, during 1"
+    assert timeline.facts()["Step"] == "None recorded, runs during 1"
     expect(chosen).to_have_value("2")
     timeline.host.get_by_role("textbox", name="Search").fill("")
     # Time outside steps is one figure.

@@ -199,7 +199,7 @@ function stepText({ run }: Store, at: number, id: number): string {
   const during = run.steps.filter(({ step }, other) => step !== NO_STEP && shownWith(run, other)(id));
   if (own.step !== NO_STEP || !during.length) return stepName(own).replace(/^Step /, "");
   const numbers = new Set([during[0].step, during.at(-1)!.step]);
-  return `Not recorded, during ${[...numbers].join(" to ")}`;
+  return `None recorded, runs during ${[...numbers].join(" to ")}`;
 }
 
 function placeFacts(store: Store, id: number): Fact[] {
