@@ -19,7 +19,7 @@ export interface BokehModel {
   setv(values: Record<string, unknown>): void;
 }
 
-export interface BokehRange extends BokehModel {
+interface BokehRange extends BokehModel {
   start: number;
   end: number;
 }
@@ -29,7 +29,7 @@ export interface BokehFigure extends BokehModel {
   y_range: BokehRange;
 }
 
-export interface BokehSelection extends BokehModel {
+interface BokehSelection extends BokehModel {
   indices: number[];
 }
 
@@ -53,7 +53,7 @@ export interface BokehViews {
   clear(): void;
 }
 
-export interface Bokeh {
+interface Bokeh {
   readonly version: string;
   set_log_level(level: "warn"): void;
   embed: { embed_item(item: BokehItem, target: HTMLElement): Promise<BokehViews> };

@@ -4,7 +4,7 @@ import type { AnyModel } from "@anywidget/types";
 import { endOf, followKernel } from "./kernel_end";
 
 /** One view of a widget: its model, the element to fill, and a signal that aborts when the view is closed. */
-export interface WidgetView {
+interface WidgetView {
   model: AnyModel;
   box: HTMLElement;
   signal: AbortSignal;

@@ -54,14 +54,14 @@ export interface App {
   };
 }
 
-export interface ServerSettings {
+interface ServerSettings {
   wsUrl: string;
   token: string;
   appendToken?: boolean;
   WebSocket: typeof WebSocket;
 }
 
-export interface Tracker {
+interface Tracker {
   add(widget: DocumentWidget): Promise<void>;
   save(widget: DocumentWidget): Promise<void>;
 }

@@ -26,7 +26,7 @@ export const MOST_TEXT = 4000;
 export const newId = () => Math.random().toString(36).slice(2, 14);
 
 /** A flag above the lanes, for the annotations that begin at its place. */
-export interface Flag {
+interface Flag {
   /** CSS px from the left. */
   x: number;
   /** Px up to the next one. */

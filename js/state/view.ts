@@ -8,7 +8,7 @@ import type { Store } from "./store";
 const parts = (keys: Iterable<string>) => [...keys].map((key) => key.split("\0"));
 const keys = (lanes: readonly string[][]) => lanes.map((lane) => lane.join("\0"));
 
-export function viewOf(store: Store): View {
+function viewOf(store: Store): View {
   const { start, end } = store.viewport;
   return {
     start,
@@ -22,7 +22,7 @@ export function viewOf(store: Store): View {
   };
 }
 
-export function showView(store: Store, view: View): void {
+function showView(store: Store, view: View): void {
   const step = store.run.steps.findIndex(({ step }) => step !== NO_STEP && step === view.step);
   if (view.step !== store.stepNumber || store.aligned) store.showStep(step < 0 ? null : step);
   store.lanes.restore(keys(view.hidden), keys(view.pinned));

@@ -34,7 +34,7 @@ const NO_TEXT = /^(checkbox|radio|range|button|submit|reset|color|file|image)$/;
 
 const roots = new WeakSet<EventTarget>();
 
-export function isTextField(target: EventTarget): boolean {
+function isTextField(target: EventTarget): boolean {
   return (
     target instanceof HTMLTextAreaElement ||
     (target instanceof HTMLInputElement && !NO_TEXT.test(target.type))

@@ -2,7 +2,7 @@
 
 import { isShortcut } from "./own_keys";
 
-export interface SizeHandle {
+interface SizeHandle {
   axis: "x" | "y";
   /** The size now, in CSS pixels. */
   read: () => number;

@@ -26,7 +26,7 @@ export function sortRows<Row>(
 }
 
 /** A column that rows can be sorted by. */
-export interface Sortable<Row> {
+interface Sortable<Row> {
   isText: boolean;
   value: (row: Row) => Value;
 }

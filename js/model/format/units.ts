@@ -6,7 +6,7 @@
 const MINUS = "\u2212";
 
 /** A unit of time: its name, its ns, and the decimals with which it shows a nanosecond. */
-export interface TimeUnit {
+interface TimeUnit {
   name: string;
   ns: number;
   decimals: number;

@@ -141,7 +141,7 @@ interface MemoryProps extends Moment {
 
 const MAX_BUFFERS = 20;
 
-export function MemoryDetails({ store, actions, track, time }: MemoryProps) {
+function MemoryDetails({ store, actions, track, time }: MemoryProps) {
   const { sizes, events } = track;
   const alive = aliveAt(track, time);
   const level = levelAt(track, time);

@@ -145,9 +145,9 @@ interface CounterTableProps {
 }
 
 const MOST_ROWS = 30;
-const MEAN = "Time-weighted, without times of no value";
+const MEAN = "Time-weighted while it has a value";
 
-export function CounterTable({ store, range, answer }: CounterTableProps) {
+function CounterTable({ store, range, answer }: CounterTableProps) {
   const { start, end, lanes } = range;
   const chosen = lanes && new Set(lanes.map((lane) => placeOf(store.drawn.lanes[lane])));
   const own = ownTracks(store.host.get("tracks")).counters;
