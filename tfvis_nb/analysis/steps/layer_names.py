@@ -5,6 +5,8 @@ from collections.abc import Collection
 
 from tfvis_nb.core.phases import GRADIENTS, without_calls
 
+_REPLICA = re.compile(r"(?:^|(?<=/))replica_\d+/")
+"""The scope that tf.distribute gives each replica after the first, in which the same layers run."""
 _OF_JAX = re.compile(r"(?:^|/)p?jit\(|jvp\(|vmap\(")
 _FUNCTIONS = re.compile(r"p?jit\([^()]*\)")
 _TRANSFORMS = re.compile(r"[A-Za-z_]\w*\(|\)")
@@ -39,7 +41,7 @@ def layer_of(name: str, phase: str, nodes: Collection[str]) -> str:
     if _OF_JAX.search(name):
         parts = _TRANSFORMS.sub("", _FUNCTIONS.sub("", name)).split("/")[:-1]
         return "/".join(part for part in parts if part and part not in _CONTROL)
-    name = without_calls(name)
+    name = _REPLICA.sub("", without_calls(name))
     if match := GRADIENTS.search(name):
         name = name[match.end() :]
         parts = name.split("/")
