@@ -343,6 +343,13 @@ def test_one_profile_among_other_files_is_no_recording_of_all() -> None:
     assert found["level"] == "observation"
 
 
+def test_a_loop_too_short_for_samples_is_one_recording() -> None:
+    """Its table of samples is empty; runs in files of their own have none."""
+    for sampled in (True, False):
+        findings = loop([0.5] * 9, op_ms=1, recorded=False, sampled=sampled).findings.set_index("id")
+        assert ("loop_share" in findings.loc["between_steps"]["figures"]) == sampled
+
+
 def test_pauses_of_traced_runs_without_python_are_no_problem() -> None:
     trace = loop([2] * 9)
     detail = [f"{op} = {op}()" for op in trace.events["op"]]

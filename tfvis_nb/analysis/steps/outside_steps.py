@@ -124,7 +124,7 @@ def recorded_span(trace: Trace) -> tuple[int, int]:
 @validate_input
 def is_one_recording(trace: Trace) -> bool:
     """Return whether the recording went on between steps; runs in files of their own can lie far apart."""
-    if len(trace.metadata.get(PYTHON_SAMPLES, ())):
+    if PYTHON_SAMPLES in trace.metadata:
         return True
     profiles = trace.metadata.get(PROFILES)
     if profiles is None or profiles["task"].duplicated().any():
