@@ -125,6 +125,30 @@ def test_replaced_op_times_are_named(mode: str) -> None:
     assert advice.str.contains("op_time='schedule'").any() == (mode != "schedule")
 
 
+@pytest.mark.parametrize(
+    ("ends", "replaced"),
+    [
+        ([-10] * 4 + [0, 4, 5, 6, 7, 8], []),  # as recorded
+        ([0] * 4 + [0, 4, 5, 6, 7, 8], [{"ops": 5}]),
+        ([0, 0, 0, 2, 2, 2, 2, 3, 3, 4], []),
+        ([5, 5, 5, 5, 6, 6, 7, 8, 9, 9], []),
+    ],
+)
+def test_ops_that_end_with_their_kernels_are_counted(ends: list[int], replaced: list[Any]) -> None:
+    events = [
+        process(0, "/job:localhost/replica:0/task:0/device:GPU:0 Compute"),
+        process(1, "/device:GPU:0/stream:all Compute"),
+    ]
+    for number, behind in enumerate(ends):
+        name = {"name": f"n{number}", "op": "MatMul"}
+        events.append(bar("MatMul", EPOCH + 100 * number, 30 + behind, 0, **name))
+        events.append(bar("MatMul", EPOCH + 100 * number + 15, 15, 1, **name))
+    trace = read(events)
+    assert figures_of(trace.notes, "op_ends_replaced") == replaced
+    assert not figures_of(trace.notes, "op_times_replaced")
+    assert trace.breakdown["launch_ns"].notna().all()
+
+
 def test_groups_of_tf_data_are_no_steps() -> None:
     trace = read(
         [

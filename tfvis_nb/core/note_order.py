@@ -35,6 +35,7 @@ HINDERS = frozenset(
         "json_cut_off",
         "json_damage_skipped",
         "json_not_closed",
+        "op_ends_replaced",
         "op_times_replaced",
         "part_of_run",
         "profile_of_program_lost",

@@ -142,7 +142,8 @@ def _replaced_times(bars: Sequence[Bar], places: Mapping[str, Place]) -> list[st
     """Return a note if ops have the times of their kernels: timeline.py's option ``op_time``.
 
     With ``gpu`` each op starts when its first kernel does. With ``all`` it ends no earlier than its last one.
-    Recorded ops start before their kernels, and most end before them.
+    Recorded ops start before their kernels, and some end before them. If none does, and more ops end in the
+    same microsecond as their kernels than at any other distance, their ends were moved.
     """
     spans: dict[str, tuple[int, int]] = {}
     for bar in bars:
@@ -158,10 +159,13 @@ def _replaced_times(bars: Sequence[Bar], places: Mapping[str, Place]) -> list[st
         return []
     if all(bar.start == begin for bar, begin, _ in ops):
         return [Text("op_times_replaced", mode="gpu", ops=len(ops))]
-    ends = [bar.start + bar.duration - end for bar, _, end in ops]
-    if min(ends) >= 0 and 2 * ends.count(0) > len(ends):
+    ends = Counter(bar.start + bar.duration - end for bar, _, end in ops)
+    moved = ends.pop(0, 0)
+    if min(ends, default=0) < 0 or moved <= max(ends.values(), default=0):
+        return []
+    if 2 * moved > len(ops):
         return [Text("op_times_replaced", mode="all", ops=len(ops))]
-    return []
+    return [Text("op_ends_replaced", ops=moved)] if moved >= _FEWEST_REPLACED else []
 
 
 def _named_copies(bars: Sequence[Bar], places: Mapping[str, Place]) -> list[Bar]:
