@@ -10,7 +10,9 @@ type Output = { data: Record<string, unknown> };
 /** A widget in a notebook whose cells have these outputs, or elsewhere, and a kernel that has version 2 of its stored part. */
 function made(given: (string[] | undefined)[] | null, version = 2) {
   const cells = given ?? [];
-  const outputs = cells.map((texts) => texts?.map((text): Output => ({ data: { "text/html": text } })));
+  const outputs = cells.map((texts) =>
+    texts?.map((text): Output => ({ data: { "text/html": text, "text/markdown": "cause" } })),
+  );
   const areas = outputs.map(
     (area) =>
       area && {
@@ -47,15 +49,17 @@ function made(given: (string[] | undefined)[] | null, version = 2) {
     Object.assign(state, values);
     for (const name of Object.keys(values)) listeners.get(`change:${name}`)?.();
   };
-  return { report, texts, sent, change, closing };
+  return { report, texts, outputs, sent, change, closing };
 }
 
 const done = () => new Promise((resolve) => setTimeout(resolve));
 
 it("writes the latest version over each older one in the notebook", async () => {
   const other = html("other", 1);
-  const { report, texts } = made([[html("own", 1), "widget"], undefined, [other], [html("own", 1)]]);
+  const before = [[html("own", 1), "widget"], undefined, [other], [html("own", 1)]];
+  const { report, texts, outputs } = made(before);
   await done();
+  expect(outputs[0]?.[0].data).toEqual({ "text/html": html("own", 2), "text/markdown": "cause" });
   expect(texts()).toEqual([[html("own", 2), "widget"], undefined, [other], [html("own", 2)]]);
   expect(report.mock.calls).toEqual([[""]]);
 });

@@ -61,10 +61,13 @@ async function keep(model: AnyModel, mark: string, signal: AbortSignal): Promise
     const text = await requestKernel(model, { kind: "stored" }, signal, (_, [bytes]) =>
       new TextDecoder().decode(bytes),
     );
-    const data = { "text/plain": "", "text/html": text };
     // A cell may have been copied, moved or removed in the meantime.
     for (const { outputs, index } of placesOf(model, name).filter(isOld))
-      outputs.set(index, { output_type: "display_data", data, metadata: {} });
+      outputs.set(index, {
+        output_type: "display_data",
+        data: { ...outputs.get(index).data, "text/html": text },
+        metadata: {},
+      });
     return true;
   } catch {
     return false;

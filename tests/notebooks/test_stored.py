@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
+import tfvis_nb as tv
+from tests.support.fleet_dataset import fleet_dataset
+from tfvis_nb.core.markup import markdown_text
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -74,6 +79,44 @@ def test_a_dashboard_keeps_its_tabs_once_they_are_computed(data: Path) -> None:
     assert ["tfvis-tabs" in each for each in updates] == [False, True]
     assert [hint in each for each in updates] == [True, False]
     assert len(updates[1]) < 2_000_000
+
+
+@pytest.mark.parametrize("show", ["show_timeline({})", "show_dashboard({})", "show_comparison({0}, {0})"])
+def test_the_file_has_the_cause_in_words(show: str, data: Path) -> None:
+    path = data / "gpu_tf221_mlp.pb.xz"
+    (stored, widget) = outputs(f"import tfvis_nb as tv\ntv.{show.format(repr(str(path)))}")
+    head = stored.data["text/markdown"]
+    trace = tv.read_trace(path)
+    assert markdown_text(trace.overview["headline"]) in head
+    assert f"**{markdown_text(trace.findings['title'][0])}**" in head
+    assert len(head.encode()) <= 2000
+    assert stored.data["text/plain"] == ""
+    assert widget.data["text/plain"].count("\n") == ("comparison" in show)
+    assert "text/markdown" not in widget.data
+
+
+@pytest.mark.parametrize(
+    "call", ["%%trace --no-report\nlen('')", "tv.show_timeline({}, report=False)", "tv.show_fleet({})"]
+)
+def test_the_file_has_no_cause_if_not_asked_for(call: str, data: Path, tmp_path: Path) -> None:
+    path = fleet_dataset(tmp_path).path if "fleet" in call else data / "local_mlp_step1.pb"
+    load = "import tfvis_nb as tv\n%load_ext tfvis_nb"
+    found = outputs(load, call.format(repr(str(path))))
+    assert found
+    assert not any("text/markdown" in each.get("data", {}) for each in found)
+
+
+def test_no_front_end_prefers_the_words_to_the_picture(data: Path) -> None:
+    import nbformat
+    from nbconvert import HTMLExporter, MarkdownExporter
+
+    found = outputs(f"import tfvis_nb as tv\ntv.show_timeline({str(data / 'local_mlp_step1.pb')!r})")
+    with_words = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("", outputs=found)])
+    without = copy.deepcopy(with_words)
+    del without.cells[0].outputs[0]["data"]["text/markdown"]
+    exporters: tuple[Any, ...] = (HTMLExporter, MarkdownExporter)  # which have no types
+    for exporter in exporters:
+        assert exporter().from_notebook_node(with_words)[0] == exporter().from_notebook_node(without)[0]
 
 
 @pytest.mark.thorough

@@ -1,6 +1,6 @@
 """Reports in Markdown: bounded, the same each time, and nothing but text whatever a trace is called."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,8 @@ from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.cli import main
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.markup import markdown_code, markdown_text
+from tfvis_nb.core.trace import Trace
+from tfvis_nb.writing.report import HEAD_BYTES, report_head
 
 FILES = (
     "gpu_tf221_mlp.pb.xz",
@@ -95,10 +97,49 @@ def test_long_traces_have_no_longer_reports() -> None:
     assert len(trace.report().split()) <= 1000
 
 
-def test_hostile_names_are_text() -> None:
+@pytest.mark.parametrize("file", FILES)
+def test_heads_have_headline_and_first_findings(file: str) -> None:
+    trace = real_trace(DATA / file)
+    head = report_head(trace)
+    assert head.startswith(f"**{markdown_text(trace.overview['headline'])}**")
+    for title in trace.findings["title"].head(1):
+        assert f"**{markdown_text(title)}**" in head
+    assert len(head.encode()) <= HEAD_BYTES
+    assert len(report_head(trace, 300).encode()) <= 300
+
+
+def test_heads_have_no_code_folders_and_hosts() -> None:
+    trace = real_trace(DATA / "recordings" / "cpu_tf221_out_of_memory.parquet")
+    head, report = report_head(trace), trace.report()
+    lines = trace.source_lines[trace.source_lines["file"] != ""].head(5)
+    for file, line, text in lines[["file", "line", "text"]].itertuples(index=False):
+        assert f"`{Path(file).name}:{line}`" in head
+        assert text.strip() in report
+        assert text.strip() not in head
+
+
+@pytest.mark.parametrize(
+    ("op", "shared"),
+    [
+        ("worker-3.cluster.local:2222", "host"),
+        ("10.1.2.3", "host"),
+        ("/home/an na/models/net.py", "net.py"),
+        ("layer1/MatMul", "layer1/MatMul"),
+    ],
+)
+def test_heads_name_no_hosts_and_folders(op: str, shared: str) -> None:
+    row = {"op": op, "device": CPU, "duration_ns": 10**7}
+    trace = built([row | {"start_ns": 10**7 * step, "step": step} for step in range(3)])
+    assert trace.overview["headline"].startswith(f"{op} takes")
+    assert report_head(trace).startswith(f"**{shared} takes")
+    assert (op in report_head(trace)) == (op == shared)
+
+
+@pytest.mark.parametrize("written", [Trace.report, report_head])
+def test_hostile_names_are_text(written: Callable[[Trace], str]) -> None:
     trace = hostile_trace()
     trace.notes.append("![](http://x/a.png) <https://x> www.x.org me@x.org [a](b) | `c`")
-    report = trace.report()
+    report = written(trace)
     allowed = {
         "heading",
         "paragraph",

@@ -6,10 +6,10 @@ import json
 import re
 from collections.abc import Callable
 from functools import cache
-from ipaddress import AddressValueError, IPv6Address
 from pathlib import Path
 
 from tfvis_nb.core.phases import is_optimizer
+from tfvis_nb.core.places import ADDRESS, address
 
 _PHRASES = (
     r"External id|Ev Idx|Input Dims|Input type|Fwd thread id|Sequence number|registers per thread"
@@ -28,17 +28,6 @@ _NAME = rf"{_LETTER}+(?:-{_LETTER}+)*"
 _TOKEN = re.compile(rf"(?P<kept>(?:{_PHRASES})(?==)|{_ENUMERATIONS})|{_NAME}")
 _FACT = re.compile(r"[\"']?\s?[=:](?!:)")
 _WORD = re.compile(rf"{_LETTER}+")
-_BYTE = r"(?:25[0-5]|2[0-4]\d|[01]?\d?\d)"
-_ADDRESS = re.compile(
-    rf"(?<!\d)(?:{_BYTE}\.){{3,}}{_BYTE}(?!\d)"
-    rf"|(?<![A-Za-z\d])ip[-_](?:[0-9a-f]{{8}}|(?:{_BYTE}[-_]){{3}}{_BYTE})(?![A-Za-z\d])"
-    rf"|(?<!\d)(?<!\d-)(?:{_BYTE}-){{3}}{_BYTE}(?!-?\d)"
-    r"|(?<![A-Za-z\d])(?:[0-9a-f]{1,4}|(?<!:):)(?::[0-9a-f]{0,4}){0,6}:[0-9a-f]{1,4}"
-    rf"(?:(?:\.{_BYTE}){{3}})?(?!:?[A-Za-z\d])"
-    r"|(?<![A-Za-z\d])(?:[0-9a-f]{1,4}-){7}[0-9a-f]{1,4}(?![A-Za-z\d])",
-    re.IGNORECASE,
-)
-"""Addresses of hosts, and the names that clouds make of them: ``10.1.2.3``, ``ip-10-1-2-3``, ``fd00::1``."""
 _PREFIX = re.compile(r"__(?:inference|forward|backward)_")
 _NUMBERED = re.compile(r"(?:_\d+)+$")
 _MANGLED = re.compile(r"(S\d*_|T\d*_|L[a-z]n?\d+E)|(\d+)")
@@ -109,11 +98,11 @@ class Names:
             return _WORD.sub(lambda word: self._identifier(word[0], of, known, kernel=kernel), token)
 
         made, at, after = "", 0, 0
-        while address := _ADDRESS.search(text, after):
-            after = address.start() + 1
-            if host := _host(address[0]):
-                made += _replaced_tokens(text, at, address.start(), other) + self._part(host, "host")
-                at = after = address.end()
+        while found := ADDRESS.search(text, after):
+            after = found.start() + 1
+            if host := address(found[0]):
+                made += _replaced_tokens(text, at, found.start(), other) + self._part(host, "host")
+                at = after = found.end()
         return made + _replaced_tokens(text, at, len(text), other)
 
     def _identifier(self, name: str, role: str, known: frozenset[str], *, kernel: bool) -> str:
@@ -182,22 +171,6 @@ def _replaced_tokens(text: str, start: int, end: int, other: Callable[[re.Match[
         made += text[start : token.start()] + other(token)
         start = token.end()
     return made + text[start:end]
-
-
-def _host(text: str) -> str:
-    """Return the same text for all forms of an address; an empty one for what only looks like an address.
-
-    >>> _host("ip-10-1-2-3"), _host("10.1.2.3"), _host("12:30:45")
-    ('10.1.2.3', '10.1.2.3', '')
-    """
-    text = text.lower()
-    if ":" not in text:
-        return ".".join(re.findall("[0-9a-f]+", text.removeprefix("ip")))
-    try:
-        is_address = bool(IPv6Address(text)) and any(letter.isdigit() for letter in text)
-    except AddressValueError:
-        is_address = re.fullmatch("(?:[0-9a-f]{2}:){5}[0-9a-f]{2}", text) is not None
-    return text if is_address else ""
 
 
 def is_public(text: str) -> bool:

@@ -14,14 +14,16 @@ from tfvis_nb.anonymizing.anonymized import anonymized
 from tfvis_nb.core.display_options import TimelineOptions
 from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
 from tfvis_nb.core.labels import one_line, printable
-from tfvis_nb.core.options import check_title, only_known_options
+from tfvis_nb.core.markup import markdown_text
+from tfvis_nb.core.options import check_flags, check_title, only_known_options
+from tfvis_nb.core.places import without_places
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.composed import ComposedWidget
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.dashboard import PANES
 from tfvis_nb.display.pages.page import anonymized_options, packed_parts, packed_tabs
-from tfvis_nb.display.pages.static_html import QUICK, static_html
+from tfvis_nb.display.pages.static_html import QUICK, static_html, static_report
 from tfvis_nb.display.pages.template import framed
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.side import Compared, compared, distinct_names, highest_memory
@@ -33,6 +35,7 @@ from tfvis_nb.display.timeline.timeline_widget import as_trace
 from tfvis_nb.display.wire.code import without_code
 from tfvis_nb.session.session import SavedSession
 from tfvis_nb.texts import Text
+from tfvis_nb.writing.report import HEAD_BYTES
 
 HEIGHT = 300
 """Default height of each timeline, in CSS pixels."""
@@ -71,6 +74,8 @@ class Comparison(HtmlExport, ComposedWidget):
         The step number of each side, or None for the whole trace.
     titles
         Names of both sides; by default their traces' titles, and steps.
+    report
+        As in `tfvis_nb.show_timeline`; the Markdown also has the headline of the comparison.
     **options
         As in `tfvis_nb.show_timeline`, for both: ``height``, ``group_by``, ``color_by``, ``lane_filter``.
 
@@ -90,8 +95,11 @@ class Comparison(HtmlExport, ComposedWidget):
         *,
         steps: Steps = (None, None),
         titles: tuple[str, str] | None = None,
+        report: bool = True,
         **options: Unpack[TimelineOptions],
     ) -> None:
+        check_flags(report=report)
+        self._has_report = report
         named = (None, None) if titles is None else titles
         self._recorded = (_traces(a), _traces(b))
         of_steps = [compared_steps(traces) for traces in self._recorded]
@@ -186,6 +194,15 @@ class Comparison(HtmlExport, ComposedWidget):
         pictures = [static_html(timeline.trace, title=timeline._title) for timeline in (self.a, self.b)]
         return "\n".join([headline_html(self._headline), *pictures])
 
+    def _report(self) -> str:
+        if not self._has_report:
+            return ""
+        headline = markdown_text(without_places(self.headline))
+        most = (HEAD_BYTES - len(headline.encode())) // 2 - len("\n\nA: ")
+        heads = (static_report(one.trace, most) for one in (self.a, self.b))
+        sides = (f"{letter}: {head}" for letter, head in zip("AB", heads, strict=True) if head)
+        return "\n\n".join(filter(None, [headline, *sides]))
+
 
 def _traces(side: Side) -> list[Trace]:
     if isinstance(side, ComparedSteps):
@@ -215,6 +232,7 @@ def show_comparison(
     *,
     steps: Steps | None = None,
     titles: tuple[str, str] | None = None,
+    report: bool = True,
     **options: Unpack[TimelineOptions],
 ) -> Comparison:
     """Show two traces or steps above each other, in a notebook as the last expression of a cell.
@@ -231,6 +249,8 @@ def show_comparison(
     titles
         Names of both sides; by default their traces' titles, and steps. Equal titles are distinguished by
         paths or start times.
+    report
+        As in `Comparison`.
     **options
         As in `tfvis_nb.show_timeline`, for both: ``height``, ``group_by``, ``color_by``, ``lane_filter``.
 
@@ -257,7 +277,9 @@ def show_comparison(
     if b is None and steps is None:
         raise ValueError(Text("nothing_to_compare"))
     second = first if b is None else _source(b)
-    return Comparison(first, second, steps=_validate_steps(steps), titles=_named(titles), **options)
+    return Comparison(
+        first, second, steps=_validate_steps(steps), titles=_named(titles), report=report, **options
+    )
 
 
 def _source(given: Any) -> Side:

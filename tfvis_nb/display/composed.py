@@ -219,11 +219,15 @@ class ComposedWidget(anywidget.AnyWidget):
             timeline._send_details_soon()
         after_cell(panels._start_later)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        return {**data, "text/html": first._store(self._still, self._page_to_keep)}, metadata
+        return {**data, "text/html": first._store(self._still, self._page_to_keep, self._report)}, metadata
 
     @abstractmethod
     def _still(self) -> str:
         """Return the HTML that the notebook's file keeps."""
+
+    def _report(self) -> str:
+        """Return the Markdown that the notebook's file keeps; empty for none."""
+        return ""
 
     @abstractmethod
     def _html(self, title: str | None, **options: Any) -> str:

@@ -1,4 +1,4 @@
-"""The part of a widget stored in a notebook file: a still picture, and small timelines in a frame.
+"""The part of a widget stored in a notebook file: a still picture, a small timeline, and a report in words.
 
 JupyterLab 4.6 replaces a widget with "model not found" once its kernel has ended, and ignores other content
 of that output. So the picture is in a separate output, which is hidden as long as the widget exists.
@@ -55,21 +55,27 @@ class StoredWidget(anywidget.AnyWidget):
     def _new_name(self) -> str:
         return uuid.uuid4().hex
 
-    _kept: tuple[Callable[[], str], Callable[[], KeptPage] | None] | None = None
+    _kept: tuple[Callable[[], str], Callable[[], KeptPage] | None, Callable[[], str]] | None = None
     _text = ""
     _stored_in: "StoredWidget | None" = None
     """The widget whose stored part includes this one; None if it is this one."""
 
-    def _store(self, still: Callable[[], str], page: Callable[[], KeptPage] | None = None) -> str:
+    def _store(
+        self,
+        still: Callable[[], str],
+        page: Callable[[], KeptPage] | None = None,
+        report: Callable[[], str] = str,
+    ) -> str:
         """Publish the stored part; return the HTML for the widget's own output: outside notebooks, `still`.
 
-        `still`, and `page` for the frame, are called after the cell: they take longer than drawing the
-        widget, which is published after its HTML is returned.
+        `still`, `page` for the frame and `report`, Markdown for those who read only the file, are called
+        after the cell: they take longer than drawing the widget, which is published after its HTML is
+        returned.
         """
         self._unsaved = ""
         if not hasattr(get_ipython(), "kernel"):
             return still()
-        self._kept = (still, page)
+        self._kept = (still, page, report)
         self._storing = threading.Lock()
         # No HTML yet: for the first one, JupyterLab 4.6 loads MathJax, and the view is drawn after that.
         self._publish("")
@@ -80,14 +86,14 @@ class StoredWidget(anywidget.AnyWidget):
         """Update the stored part, if there is one; may be called on any thread."""
         if self._kept is None:
             return
-        still, page = self._kept
+        still, page, report = self._kept
         with self._storing:
             kept = KeptPage("", self.height) if page is None else page()
             version = self._stored_version + 1
             self._text = stored_html(
                 self._stored, still(), kept.text, height=kept.height, hint=kept.hint, version=version
             )
-            self._publish(self._text, update=True)
+            self._publish(self._text, report(), update=True)
             # After the update, which the front end looks for.
             self._stored_version = version
             self._unsaved = ""
@@ -108,9 +114,10 @@ class StoredWidget(anywidget.AnyWidget):
         """Send the current version of the stored part."""
         return [({}, [self._text.encode()])]
 
-    def _publish(self, text: str, *, update: bool = False) -> None:
-        # A text-only front end shows the widget's own text.
-        data = {"text/plain": ""} | ({"text/html": text} if text else {})
+    def _publish(self, text: str, report: str = "", *, update: bool = False) -> None:
+        # A text-only front end shows the widget's own text; all others prefer HTML to Markdown.
+        data = {"text/plain": "", "text/html": text, "text/markdown": report}
+        data = {form: content for form, content in data.items() if content or form == "text/plain"}
         _publish(data, transient={"display_id": f"tfvis-{self._stored}"}, update=update)
 
 

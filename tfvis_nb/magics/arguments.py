@@ -43,6 +43,11 @@ class MagicParser(argparse.ArgumentParser):
             action="store_true",
             help="keep the timeline in the notebook's file, even if it is large",
         )
+        add(
+            "--no-report",
+            action="store_true",
+            help="do not keep the findings as Markdown in the notebook's file",
+        )
         add("-q", "--quiet", action="store_true", help="do not show the timeline")
 
     def add_profile(self) -> None:

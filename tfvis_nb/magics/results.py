@@ -43,12 +43,12 @@ class Results:
             if not arguments.quiet or written != [path]:
                 print(Text("files_written", files=", ".join(map(str, written))))  # noqa: T201 - where to look
         if not arguments.quiet:
-            self._draw(recorded, keep=arguments.keep)
+            self._draw(recorded, keep=arguments.keep, report=not arguments.no_report)
 
-    def _draw(self, recorded: Trace, *, keep: bool) -> None:
+    def _draw(self, recorded: Trace, *, keep: bool, report: bool) -> None:
         from tfvis_nb.display.timeline.timeline_widget import show_timeline
 
-        widget = show_timeline(recorded, keep=keep)
+        widget = show_timeline(recorded, keep=keep, report=report)
         publish: Any = display  # it has no types
         publish(widget)
         cell = cell_id(self._shell)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from pathlib import PurePath
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import PureWindowsPath
 from typing import Any
 
 import pandas as pd
@@ -21,12 +21,16 @@ from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.labels import NO_OP, one_line
 from tfvis_nb.core.markup import markdown_code, markdown_text
 from tfvis_nb.core.note_order import most_important_first
+from tfvis_nb.core.places import without_places
 from tfvis_nb.core.trace import Trace
 
 MOST_WORDS = 1000
 """Limit on the words of a report."""
+HEAD_BYTES = 2000
+"""Limit on the bytes of the head of a report."""
 
 _FINDINGS, _EVENTS, _LINES, _NOTES, _OPS = 6, 3, 5, 8, 5
+_LONGEST_SHARED = 400
 _PER = {"steps": " a step", "iterations": " an iteration", "recordings": ""}
 """Unit of a comparison to the words after its times."""
 
@@ -49,6 +53,35 @@ def report(trace: Trace, against: Trace | None = None) -> str:
         *_section("Notes", _notes(trace)),
     ]
     return "\n".join(_first_words(lines)) + "\n"
+
+
+def report_head(trace: Trace, most: int = HEAD_BYTES) -> str:
+    """Return headline, findings and lines of the report in at most `most` bytes, for a notebook's file.
+
+    Notebooks are published with their outputs, so it has no code, title, hosts or folders.
+
+    Examples
+    --------
+    >>> from tfvis_nb import Trace, events
+    >>> from tfvis_nb.writing.report import report_head
+    >>> columns = {"start_ns": [0, 6_000_000], "duration_ns": [6_000_000, 4_000_000], "kind": ["op"] * 2,
+    ...            "op": ["IteratorGetNext", "MatMul"], "device": ["/device:CPU:0"] * 2}
+    >>> print(report_head(Trace(events.build(columns), title="/home/an/step.pb")))
+    **Waiting for input takes 60.0 % of step time; the step takes 10.0 ms.**
+    ...
+    """
+    lines = [
+        f"**{_shared(overview(trace)['headline'])}**",
+        *_section("Findings", _findings(trace, _shared)),
+        *_section("Lines with the most time", [] if trace.stacks is None else _lines(trace, has_code=False)),
+    ]
+    while lines and (len("\n".join(lines).encode()) > most or not lines[-1] or lines[-1].startswith("#")):
+        del lines[-1]
+    return "\n".join(lines)
+
+
+def _shared(text: str) -> str:
+    return markdown_text(without_places(text), _LONGEST_SHARED)
 
 
 def _compared(trace: Trace, base: Trace) -> list[str]:
@@ -90,18 +123,18 @@ def _first_words(lines: list[str]) -> Iterator[str]:
         yield line
 
 
-def _findings(trace: Trace) -> Iterator[str]:
+def _findings(trace: Trace, quoted: Callable[[str], str] = markdown_text) -> Iterator[str]:
     table = findings(trace)
     if reason := why_not(table):
-        yield f"Not available: {markdown_text(reason)}."
+        yield f"Not available: {quoted(reason)}."
         return
     if table.empty:
         yield f"{NOTHING}."
     names = ("title", "level", "share", "figures", "text", "advice", "events", "event_count")
     rows = zip(*(table[name].head(_FINDINGS) for name in names), strict=True)
     for number, (title, level, share, figures, text, advice, events, count) in enumerate(rows, 1):
-        sentences = f"{markdown_text(text)} {markdown_text(advice)} {_events(events, count)}".strip()
-        yield f"{number}. **{markdown_text(title)}** ({level}{share_of(share, figures)}). {sentences}"
+        sentences = f"{quoted(text)} {quoted(advice)} {_events(events, count)}".strip()
+        yield f"{number}. **{quoted(title)}** ({level}{share_of(share, figures)}). {sentences}"
     if len(table) > _FINDINGS:
         yield ""
         yield f"{len(table) - _FINDINGS:,} more findings are in `trace.findings`."
@@ -116,15 +149,16 @@ def _events(events: list[int], count: int) -> str:
     return f"Events {shown}{f' of {count:,}' if count > _EVENTS else ''}." if events else ""
 
 
-def _lines(trace: Trace) -> Iterator[str]:
+def _lines(trace: Trace, *, has_code: bool = True) -> Iterator[str]:
     table = source_lines(trace)
     if reason := why_not(table):
         yield f"Not available: {markdown_text(reason)}."
         return
     for row in table[table["file"] != ""].head(_LINES).to_dict("records"):
         # Without folders, which name a user's home.
-        place = markdown_code(f"{PurePath(row['file']).name}:{row['line']}")
-        yield f"- {place}, {_times(row)}: {markdown_code(row['text'].strip())}"
+        place = markdown_code(f"{PureWindowsPath(row['file']).name}:{row['line']}")
+        code = f": {markdown_code(row['text'].strip())}" if has_code else ""
+        yield f"- {place}, {_times(row)}{code}"
 
 
 def _times(row: dict[Any, Any]) -> str:

@@ -105,7 +105,10 @@ def test_a_saved_timeline_is_there_without_its_kernel(
     kept = page.locator("iframe[title=Timeline]")
     expect(kept).to_have_count(1)
     expect(kept).to_be_hidden()
+    words = page.locator(".jp-OutputArea .jp-RenderedMarkdown, .output_area .output_markdown")
+    expect(words).to_have_count(0)
     save(page, name)
+    assert "text/markdown" in (jupyter.root / name).read_text()
     (session,) = [each for each in jupyter.api("GET", "/api/sessions") if each["path"] == name]
     jupyter.api("POST", f"/api/kernels/{session['kernel']['id']}/restart")
     page.goto("about:blank")
@@ -113,3 +116,4 @@ def test_a_saved_timeline_is_there_without_its_kernel(
     timeline = Timeline(kept.content_frame.locator("#tfvis-root")).wait()
     timeline.find("op:MatMul")
     expect(timeline.title).to_contain_text("MatMul")
+    expect(words).to_have_count(0)

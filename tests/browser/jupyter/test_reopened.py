@@ -16,6 +16,7 @@ from tests.support.fleet_dataset import fleet_dataset
 
 TRACE = DATA / "local_mlp_step1.pb"
 PICTURE = 'img[alt^="Activity of each lane"]'
+WORDS = ".jp-RenderedMarkdown"
 NOT_FOUND = "model not found"
 # Run a script as often as JupyterLab draws its output; whether each listener for messages is taken off again.
 LISTENERS = """(code) => {
@@ -37,14 +38,19 @@ def shown(notebook: OpenNotebook, call: str) -> Notebook:
     book = notebook([f"import tfvis_nb as tv\ntv.{call}"])
     book.run_all()
     expect(book.timeline(0).root).to_be_visible()
+    expect(book.output(0).locator(WORDS)).to_have_count(0)
     return book
 
 
 def opened_again(book: Notebook, jupyter: JupyterServer) -> Locator:
     """End the kernel of a saved notebook, open it again, and return the output of the cell."""
+    assert "text/markdown" in json.loads(book.path.read_text())["cells"][0]["outputs"][0]["data"]
     jupyter.end_kernels()
     book.open()
-    return book.output(0)
+    output = book.output(0)
+    expect(output.locator("[class*=tfvis-stored]")).to_be_attached()
+    expect(output.locator(WORDS)).to_have_count(0)
+    return output
 
 
 def test_the_timeline_is_there_without_its_kernel(

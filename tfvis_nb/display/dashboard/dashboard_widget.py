@@ -10,13 +10,13 @@ from tfvis_nb.anonymizing.anonymized import anonymized
 from tfvis_nb.core.display_options import TimelineOptions, ViewHtmlOptions
 from tfvis_nb.core.html_export import MAX_BYTES, HtmlExport
 from tfvis_nb.core.labels import one_line
-from tfvis_nb.core.options import check_title, only_known_options
+from tfvis_nb.core.options import check_flags, check_title, only_known_options
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.composed import ComposedWidget
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
 from tfvis_nb.display.pages.dashboard import dashboard_page
 from tfvis_nb.display.pages.page import anonymized_options, with_lanes_of
-from tfvis_nb.display.pages.static_html import overview_html, static_html
+from tfvis_nb.display.pages.static_html import overview_html, static_html, static_report
 from tfvis_nb.display.stored_output import KeptPage
 from tfvis_nb.display.tabs import parts, tab
 from tfvis_nb.display.timeline.linked import LinkedTimeline, OpenedTimeline
@@ -37,7 +37,7 @@ class Dashboard(HtmlExport, ComposedWidget):
         The trace to show.
     against
         Another trace; a tab compares with it.
-    selection, title, view, tracks, **options
+    selection, title, report, view, tracks, **options
         As in `tfvis_nb.show_timeline`.
 
     Attributes
@@ -56,11 +56,14 @@ class Dashboard(HtmlExport, ComposedWidget):
         against: Trace | None = None,
         selection: Any = None,
         title: str | None = None,
+        report: bool = True,
         view: Mapping[str, Any] | None = None,
         tracks: Mapping[str, Any] | None = None,
         **options: Unpack[TimelineOptions],
     ) -> None:
+        check_flags(report=report)
         self._against = against
+        self._has_report = report
         self.timeline = LinkedTimeline(
             trace, selection=selection, title=title, view=view, tracks=tracks, **options
         )
@@ -170,6 +173,9 @@ class Dashboard(HtmlExport, ComposedWidget):
         below = overview_html(self.timeline._shown)
         return static_html(self.trace, title=self.timeline._title, below=below)
 
+    def _report(self) -> str:
+        return static_report(self.timeline._shown) if self._has_report else ""
+
 
 @only_known_options
 def show_dashboard(
@@ -178,6 +184,7 @@ def show_dashboard(
     against: Any = None,
     selection: Any = None,
     title: str | None = None,
+    report: bool = True,
     view: Mapping[str, Any] | None = None,
     tracks: Mapping[str, Any] | None = None,
     **options: Unpack[TimelineOptions],
@@ -193,7 +200,7 @@ def show_dashboard(
         A `Trace`, or anything `tfvis_nb.read_trace` reads.
     against
         Another trace; a tab compares with it.
-    selection, title, view, tracks, **options
+    selection, title, report, view, tracks, **options
         As in `tfvis_nb.show_timeline`.
 
     Returns
@@ -221,6 +228,7 @@ def show_dashboard(
         against=other,
         selection=selection,
         title=title,
+        report=report,
         view=view,
         tracks=tracks,
         **options,

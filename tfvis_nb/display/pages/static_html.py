@@ -14,6 +14,7 @@ from tfvis_nb.core.note_order import most_important_first
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.pictures.still import MOST_ANNOTATIONS, picture
 from tfvis_nb.display.wire.code import line_totals
+from tfvis_nb.writing.report import HEAD_BYTES, report_head
 
 _MOST_OPS = 10
 _MOST_LINES = 10
@@ -65,6 +66,12 @@ def overview_html(trace: Trace) -> str:
     if len(trace.events) > QUICK:
         return ""
     return f"{trace.overview._repr_html_()}\n{findings_html(findings(trace))}"
+
+
+def static_report(trace: Trace, most: int = HEAD_BYTES) -> str:
+    """Write the head of a trace's report, if the still picture or the tabs have computed what it needs."""
+    is_known = len(trace.events) <= QUICK or "overview" in vars(trace)
+    return report_head(trace, most) if is_known and len(trace.events) else ""
 
 
 def _headline(trace: Trace) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Unpack, overload
@@ -22,7 +22,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.after_cell import after_cell
 from tfvis_nb.display.pages.page import PageTooLargeError, anonymized_options, file_stem, html_page, page_text
-from tfvis_nb.display.pages.static_html import QUICK, static_html
+from tfvis_nb.display.pages.static_html import QUICK, static_html, static_report
 from tfvis_nb.display.pictures.picture import Picture, picture
 from tfvis_nb.display.shaping.annotations import drawn_annotations, recorded_annotations
 from tfvis_nb.display.shaping.gap_compression import compress_gaps
@@ -60,6 +60,9 @@ class TimelineWidget(TimelineView, PictureExport):
     keep
         Whether to store the timeline in the notebook file, for use without a kernel, even if its page is
         larger than 2 MB.
+    report
+        Whether to store the headline, the findings and the slowest lines in the notebook file as Markdown,
+        for people and programs that only read the file: at most 2 kB, without code, hosts and folders.
     view
         The initial view: a dict with some of the keys of `view`.
     tracks
@@ -89,16 +92,18 @@ class TimelineWidget(TimelineView, PictureExport):
         selection: Any = None,
         title: str | None = None,
         keep: bool = False,
+        report: bool = True,
         view: Mapping[str, Any] | None = None,
         tracks: Mapping[str, Any] | None = None,
         **options: Unpack[TimelineOptions],
     ) -> None:
         values = checked_options(options)
         check_title(title)
-        check_flags(keep=keep)
+        check_flags(keep=keep, report=report)
         self._trace = trace
         self._given = options.keys()
         self._keep = keep
+        self._report: Callable[[], str] = partial(static_report, trace) if report else str
         self._title = trace.title if title is None else title
         self._lanes = order_lanes(trace.events, at_most=MOST_LANES)
         self._shown = compress_gaps(trace)
@@ -292,8 +297,8 @@ class TimelineWidget(TimelineView, PictureExport):
             # after the cell, because finding them takes longer than drawing.
             after_cell(self._send_details)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
-        kept = self._store(partial(static_html, self._trace, title=self._title), self._page_to_keep)
-        return {**data, "text/html": kept}, metadata
+        still = partial(static_html, self._trace, title=self._title)
+        return {**data, "text/html": self._store(still, self._page_to_keep, self._report)}, metadata
 
     def _page_to_keep(self) -> KeptPage:
         """Return the page to store in the notebook file, if it is small or `keep`."""
@@ -311,6 +316,7 @@ def show_timeline(
     *,
     selection: Any = None,
     title: str | None = None,
+    report: bool = True,
     view: Mapping[str, Any] | None = None,
     run: str | None = None,
     tasks: Collection[str] | str | None = None,
@@ -324,6 +330,7 @@ def show_timeline(
     selection: Any = None,
     title: str | None = None,
     keep: bool = False,
+    report: bool = True,
     view: Mapping[str, Any] | None = None,
     tracks: Mapping[str, Any] | None = None,
     **options: Unpack[TimelineOptions],
@@ -335,6 +342,7 @@ def show_timeline(
     selection: Any = None,
     title: str | None = None,
     keep: bool = False,
+    report: bool = True,
     view: Mapping[str, Any] | None = None,
     tracks: Mapping[str, Any] | None = None,
     run: str | None = None,
@@ -353,6 +361,8 @@ def show_timeline(
         As in `TimelineWidget`.
     keep, tracks
         As in `TimelineWidget`; not for datasets.
+    report
+        As in `TimelineWidget`; for datasets there is none.
     run, tasks, steps
         As in `DatasetTimeline`; only for datasets.
 
@@ -380,7 +390,7 @@ def show_timeline(
     others: dict[str, Any] = {"run": run, "tasks": tasks, "steps": steps}
     if isinstance(source, TimelineSource):
         own, others = others, own
-    known = [*timeline_options.DEFAULTS, "selection", "title", "view", *own]
+    known = [*timeline_options.DEFAULTS, "selection", "title", "report", "view", *own]
     refuse_unknown((name for name, value in others.items() if value is not None), known)
     check_title(title)
     if isinstance(source, TimelineSource):
@@ -389,7 +399,14 @@ def show_timeline(
         )
         return shown
     return TimelineWidget(
-        as_trace(source), selection=selection, title=title, keep=keep, view=view, tracks=tracks, **options
+        as_trace(source),
+        selection=selection,
+        title=title,
+        keep=keep,
+        report=report,
+        view=view,
+        tracks=tracks,
+        **options,
     )
 
 
