@@ -1,11 +1,32 @@
 /** Draws the heat map around its cells: axes, names, marks, spreads. */
 
-import type { Cell, Grid } from "../model/fleet/grid";
+import type { Cell, Grid, Metric } from "../model/fleet/grid";
 import type { Range } from "../model/fleet/pixels";
+import type { Spread } from "../model/fleet/spread";
 import { formatCell } from "../model/format/column_units";
 import { cutEnd } from "../model/format/shorten";
+import type { Tokens } from "../ui/theme";
 import { columnX, type Geometry, SPREAD_HEIGHT, SPREAD_WIDTH, taskY } from "./geometry";
-import type { Shown } from "./shown";
+import type { Picture } from "./picture";
+
+/** Everything that the heat map is drawn from: its cells, the part in view, and the marks. */
+export interface Shown {
+  grid: Grid;
+  metric: Metric;
+  range: Range;
+  geometry: Geometry;
+  picture: Picture;
+  tokens: Tokens;
+  bySteps: readonly Spread[];
+  byTasks: readonly Spread[];
+  /** The smallest and largest value of the axis of steps; larger ones are drawn at its end. */
+  extent: [number, number];
+  cell: Cell | null;
+  hovered: Cell | null;
+  /** Columns between which the pointer drags; null while it does not. */
+  dragged: [number, number] | null;
+  since: number | null;
+}
 
 const LINE = 12;
 const TICK_GAP = 44;

@@ -7,9 +7,9 @@ import { isShortcut, ownKeys } from "../ui/own_keys";
 import { bindSize } from "../ui/resize_handle";
 import { styledShadow } from "../ui/styled_shadow";
 import { detectTheme, watchTheme } from "../ui/theme";
-import { focusRow } from "./focus_row";
 import type { MonitorHost } from "./host";
 import { Monitor } from "./monitor";
+import { focusRow } from "./rows";
 import { MonitorStore } from "./store";
 import { STYLES } from "./styles";
 

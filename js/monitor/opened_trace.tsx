@@ -8,9 +8,9 @@ import { formatCount, formatDuration } from "../model/format/units";
 import type { TraceRow } from "../model/wire/schema";
 import { Message } from "../ui/message";
 import { mount } from "../view/mount";
-import { focusRow } from "./focus_row";
 import type { Opened } from "./host";
 import { fullMoment } from "./relative_time";
+import { focusRow } from "./rows";
 import type { MonitorStore } from "./store";
 import { batchText, comparedText, SLOWS, tracingText } from "./tracing_cost";
 

@@ -1,9 +1,9 @@
-/** Rows of the monitor: more are shown on request, and arrow keys move among them. */
+/** Rows of the monitor: more are shown on request, arrow keys move among them, and the focus returns to them. */
 
 import type { ComponentChildren, RefObject, VNode } from "preact";
 import { useState } from "preact/hooks";
 import { formatCount } from "../model/format/units";
-import { useRows } from "../ui/row_keys";
+import { useRows } from "../ui/arrow_keys";
 import type { Order } from "../ui/sort";
 import { type ColumnHead, Table } from "../ui/table";
 
@@ -51,4 +51,11 @@ export function Rows<Row, Column extends string>(props: RowsProps<Row, Column>) 
       )}
     </div>
   );
+}
+
+/** Returns the focus to a row when the trace it opened is closed. */
+export function focusRow(within: Node | null | undefined, table: "signatures" | "traces", row: number): void {
+  const root = within?.getRootNode();
+  if (!(root instanceof ShadowRoot)) return;
+  root.querySelector<HTMLElement>(`[data-part=${table}] [data-row="${row}"]`)?.focus();
 }

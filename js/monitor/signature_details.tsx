@@ -3,9 +3,9 @@
 import { formatCount, formatDuration, formatPercent } from "../model/format/units";
 import type { MonitorState, SignatureRow, TraceRow } from "../model/wire/schema";
 import { Facts } from "../ui/facts";
-import { focusRow } from "./focus_row";
 import { pendingText, refusal } from "./recording";
 import { ago, fullMoment } from "./relative_time";
+import { focusRow } from "./rows";
 import { RuleForm } from "./rule_form";
 import { parseRule, ruleName } from "./rules";
 import { runTimesChart } from "./run_times";

@@ -8,10 +8,9 @@ import { pendingText } from "./recording";
 import { ago, fullMoment } from "./relative_time";
 import { type RowButton, Rows } from "./rows";
 import { parseRule, ruleMark, ruleName } from "./rules";
-import { type SignatureColumn, shareOf, sortSignatures } from "./sorting";
+import { type SignatureColumn, shareOf, sortSignatures, useStableOrder } from "./sorting";
 import type { MonitorStore } from "./store";
 import { LONGEST, MEAN } from "./tracing_cost";
-import { useStableOrder } from "./use_stable_order";
 
 const HEADS: ColumnHead<SignatureColumn>[] = [
   { column: "label", title: "Signature", isText: true, class: "c-label" },

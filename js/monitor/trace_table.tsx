@@ -11,10 +11,9 @@ import type { DownloadFormat } from "./host";
 import { capital, nextRefusal, nextRunText } from "./recording";
 import { ago, fullMoment, moment } from "./relative_time";
 import { type RowButton, Rows } from "./rows";
-import { sortTraces, type TraceColumn } from "./sorting";
+import { sortTraces, type TraceColumn, useStableOrder } from "./sorting";
 import type { MonitorStore } from "./store";
 import { addedText, batchText, comparedText, ratioText, SLOWS } from "./tracing_cost";
-import { useStableOrder } from "./use_stable_order";
 
 const HEADS: ColumnHead<TraceColumn>[] = [
   { column: "run", title: "Run", hint: "Number of the run in its signature", class: "c-run" },

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
+import { lateOnes, stableOrder } from "./sorting";
 import { signature } from "./testing/fixtures";
-import { lateOnes, stableOrder } from "./use_stable_order";
 
 const numbers = (rows: readonly { signature: number }[]) => rows.map((row) => row.signature);
 

@@ -15,10 +15,10 @@ import type {
   Stage,
   StagesBlock,
 } from "../model/wire/schema";
+import { useRows } from "../ui/arrow_keys";
 import { BlockHead, CannotSay } from "../ui/block_head";
 import { Message } from "../ui/message";
 import { FindingBody, OverviewLines, StepCard } from "../ui/overview_card";
-import { useRows } from "../ui/row_keys";
 import { Flame } from "./flame/flame";
 import type { PanelsHost, PartName } from "./host";
 import { TableOf } from "./table";

@@ -1,12 +1,11 @@
 /** The timeline's side of a dashboard link: it publishes its view and follows requests. */
 
-import type { RangeFigures, RangeRow } from "../host/channel";
-import { joinLink, type LinkMessage } from "../host/channel";
+import { joinLink, type LinkMessage, type RangeFigures, type RangeRow } from "../host/channel";
 import { activityIn, kindIn, kindOf, moves, nameOf, opOf } from "../model/lanes/event_text";
 import { deviceLocation } from "../model/lanes/labels";
 import { moveOf } from "../model/lod/folded";
-import { highlightMask } from "../model/search/highlight";
 import { eventsIn, type RangeSelection, rangeStatistics } from "../model/search/range_statistics";
+import { highlightMask } from "../model/search/search";
 import { NO_STEP } from "../model/types";
 import type { Viewport } from "../model/viewport";
 import type { DetailsView } from "../model/wire/details";

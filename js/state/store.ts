@@ -6,7 +6,6 @@ import { AlignedSteps } from "../model/lanes/aligned_steps";
 import { kindOf } from "../model/lanes/event_text";
 import { type Arrangement, arrange, laneKey } from "../model/lanes/layout";
 import { Placement, rowNumbers } from "../model/lanes/placement";
-import { liesIn } from "../model/lanes/selection_step";
 import { isSparse } from "../model/lanes/step_bars";
 import { tensorRows } from "../model/lanes/tensor_rows";
 import type { SameName } from "../model/lod/exact_events";
@@ -15,8 +14,7 @@ import { RowLevels } from "../model/lod/levels";
 import { mergedRows } from "../model/lod/merged";
 import { packLanes } from "../model/lod/rows";
 import { type ColorBy, colourTable, type Paints, paints, type Theme } from "../model/paint/palette";
-import { NameIndex } from "../model/search/name_index";
-import { type Matches, search } from "../model/search/search";
+import { type Matches, NameIndex, search } from "../model/search/search";
 import type { Drawn, Lane, Row } from "../model/types";
 import { clampViewport, fit, History, type Viewport } from "../model/viewport";
 import type { Code } from "../model/wire/code";
@@ -27,7 +25,7 @@ import { foldedBars, ownTracks } from "../model/wire/own_tracks";
 import type { KernelQueries } from "./kernel_queries";
 import { LaneChoices } from "./lane_choices";
 import { ManyLanes } from "./many_lanes";
-import { SelectionState } from "./selection_state";
+import { liesIn, ViewState } from "./view_state";
 
 /** A part of the axis, and the steps that it was the axis of. */
 export interface LeftView extends Viewport {
@@ -38,7 +36,7 @@ export interface LeftView extends Viewport {
 /** More aligned steps than these begin folded. */
 const FEW_STEPS = 4;
 
-export class Store extends SelectionState {
+export class Store extends ViewState {
   /** Its index in the list of steps; null for all of them. */
   step: number | null = null;
   details: DetailsView | null = null;

@@ -2,7 +2,7 @@
 
 import { useLayoutEffect, useReducer } from "preact/hooks";
 import type { Store } from "./store";
-import type { Topic } from "./topics";
+import type { Topic } from "./view_state";
 
 export function useTopics(
   store: Store,

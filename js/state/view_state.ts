@@ -1,12 +1,29 @@
-/** The panes that are open, the hovered item, clicks that are not on events, measured intervals, and messages. */
+/** The open panes, the selection, the hovered item, clicks that are not on events, measured intervals, and messages. */
 
+import type { Host } from "../host/host";
 import type { Annotation } from "../model/annotations";
+import type { AlignedSteps } from "../model/lanes/aligned_steps";
+import { shownWith } from "../model/lanes/shown_with";
+import { byEntry, byEventId, entryOfEvent } from "../model/lod/merged";
 import type { By } from "../model/search/range_statistics";
+import { type Drawn, NO_STEP, type Selection } from "../model/types";
 import type { Place } from "../model/wire/code";
 import type { Moment, Track } from "../model/wire/memory";
 import type { OwnBar } from "../model/wire/own_tracks";
 import type { Notice } from "./kernel_queries";
-import { Topics } from "./topics";
+
+/** Changes that listeners can ask for. */
+export type Topic =
+  | "viewport"
+  | "layout"
+  | "selection"
+  | "annotations"
+  | "hover"
+  | "search"
+  | "paint"
+  | "details"
+  | "panel"
+  | "notice";
 
 export interface Hover {
   id: number;
@@ -60,7 +77,9 @@ interface Panels {
   draft: Annotation | null;
 }
 
-export class ViewState extends Topics {
+/** The base of the store: state that needs no layout of the lanes. */
+export class ViewState {
+  readonly #listeners = new Map<Topic, Set<() => void>>();
   /** What went wrong last. */
   failure: string | null = null;
   /** The current activity. */
@@ -102,6 +121,33 @@ export class ViewState extends Topics {
   /** Where an allocator's memory was last inspected, unless something else was selected since. */
   moment: Moment | null = null;
   marks: readonly Mark[] = [];
+  /** Set while the steps are shown under each other, each from its own start. */
+  aligned: AlignedSteps | null = null;
+  #run: Drawn;
+  /** The last selection that was asked for, and how many events it was taken from. */
+  #part: { selection: Selection | null; of: number } = { selection: null, of: 0 };
+
+  constructor(
+    run: Drawn,
+    readonly host: Host,
+    readonly signal: AbortSignal,
+  ) {
+    this.#run = run;
+    if (HAS_KERNEL) host.watch("selection", () => this.emit("selection"), signal);
+  }
+
+  /** Call `listener` after a change to any of `topics`, until `signal` aborts. */
+  on(topics: readonly Topic[], listener: () => void, signal: AbortSignal = this.signal): void {
+    for (const topic of topics) {
+      const listeners = this.#listeners.get(topic) ?? new Set();
+      this.#listeners.set(topic, listeners.add(listener));
+      signal.addEventListener("abort", () => listeners.delete(listener), { once: true });
+    }
+  }
+
+  emit(topic: Topic): void {
+    for (const listener of this.#listeners.get(topic) ?? []) listener();
+  }
 
   setHover(
     hover: Hover | null,
@@ -149,4 +195,89 @@ export class ViewState extends Topics {
     this.detailsError = message;
     this.emit("details");
   }
+
+  /** The drawn data: the run, or its steps aligned. */
+  get drawn(): Drawn {
+    return this.aligned?.drawn ?? this.#run;
+  }
+
+  /** The run as recorded. */
+  get run(): Drawn {
+    return this.#run;
+  }
+
+  protected set run(run: Drawn) {
+    this.#run = run;
+  }
+
+  end(id: number): number {
+    return (this.drawn.start[id] ?? 0) + (this.drawn.duration[id] ?? 0);
+  }
+
+  /** The selection, events by their indexes in `drawn`; those not in it are left out. */
+  get selection(): Selection | null {
+    const selection = this.host.get("selection");
+    return byEntry(this.drawn, this.aligned ? this.aligned.fromRun(selection) : selection);
+  }
+
+  /** How many events the selected ones were taken from; 0 if they are all. */
+  get selectedOf(): number {
+    return this.#part.selection === this.host.get("selection") ? this.#part.of : 0;
+  }
+
+  /** The one selected event, or null. */
+  get selected(): number | null {
+    const selection = this.selection;
+    return selection && "events" in selection ? (selection.events[0] ?? null) : null;
+  }
+
+  /** The selected range of time, or null. */
+  get range(): Extract<Selection, { start: number }> | null {
+    const selection = this.selection;
+    return selection && "start" in selection ? selection : null;
+  }
+
+  select(selection: Selection | null): void {
+    this.moment = null;
+    const inRun = this.aligned ? this.aligned.toRun(selection) : selection;
+    this.host.set("selection", byEventId(this.drawn, inRun));
+    if (selection && !this.panelOpen) this.setPanel({ panelOpen: true });
+    this.emit("selection");
+  }
+
+  /** Show what lay in an allocator's memory at a time. */
+  showMemory(moment: Moment): void {
+    this.select(null);
+    this.moment = moment;
+    this.setPanel({ panelOpen: true });
+  }
+
+  /**
+   * Select in the run's own terms: events by id, also such as are not in the browser yet. They may be a part of `of`
+   * events.
+   */
+  selectInRun(selection: Selection | null, of = 0): void {
+    this.#part = { selection, of };
+    this.host.set("selection", selection);
+    this.emit("selection");
+  }
+}
+
+/**
+ * Whether all that is selected (events by id) lies in a step (its index in the list), or with null in any step. A part
+ * of it would be shown next to figures of all.
+ */
+export function liesIn(run: Drawn, selection: Selection, step: number | null): boolean {
+  if ("events" in selection) {
+    const isShown = shownWith(run, step);
+    return selection.events.every((event) => {
+      const entry = entryOfEvent(run, event);
+      if (entry === null) return false;
+      return step === null ? run.steps[run.step?.[entry] ?? 0].step !== NO_STEP : isShown(entry);
+    });
+  }
+  if (step === null) return true;
+  const { step: number, start, end } = run.steps[step];
+  if (selection.step !== null) return selection.step === number;
+  return start <= selection.start && selection.end <= end;
 }

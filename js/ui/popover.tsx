@@ -2,8 +2,8 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { moveInMenu } from "./arrow_keys";
 import { isFocusLost } from "./kept_focus";
-import { moveInMenu } from "./menu_keys";
 import { useUniqueId } from "./unique_id";
 
 interface PopoverProps {

@@ -13,7 +13,7 @@ from tests.support.repeated_steps import repeated
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis import check
 from tfvis_nb.cli import main
-from tfvis_nb.cli.check_formats import FORMATS, CheckedTrace
+from tfvis_nb.cli.check import FORMATS, CheckedTrace
 
 STEP = DATA / "local_mlp_step1.pb"
 GPU = DATA / "gpu_tf221_mlp.pb.xz"

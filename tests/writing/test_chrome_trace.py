@@ -20,8 +20,7 @@ from tests.real_traces import DATA, each, real_trace, step_stats_files
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.trace import replaced
-from tfvis_nb.writing.chrome_rows import pack_rows
-from tfvis_nb.writing.chrome_trace import input_names
+from tfvis_nb.writing.chrome_trace import input_names, pack_rows
 
 # timeline.py takes minutes for the largest, and cannot read text.
 COMPARED = [

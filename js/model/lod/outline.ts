@@ -1,10 +1,9 @@
 /** Combines the picture of a large trace from its outline, a part in more detail, and single events. */
 
 import { type Described, type Drawn, type Optional, optionalColumns } from "../types";
-import { type Entries, entriesIn } from "../wire/bars";
+import { describedIn, type Entries, entriesIn } from "../wire/bars";
 import type { WireColumn } from "../wire/columns";
 import { type Container, Strings } from "../wire/container";
-import { describedIn } from "../wire/header";
 import type { OutlineHeader } from "../wire/schema";
 
 export interface Outline {

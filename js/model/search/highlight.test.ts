@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { makeDrawn } from "../wire/testing/synthetic";
-import { highlightMask } from "./highlight";
+import { highlightMask } from "./search";
 
 const drawn = makeDrawn([
   { start: 0, name: "tower/dense/MatMul", op: "MatMul" },

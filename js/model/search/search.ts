@@ -325,3 +325,49 @@ function textHits(strings: Strings, text: string): Uint8Array {
   }
   return hits;
 }
+
+/**
+ * 1 for each event whose op type or node is called `name`, or whose node lies in the scope of that name. Null where
+ * there is none: a name that means nothing here dims nothing.
+ */
+export function highlightMask(drawn: Drawn, name: string): Uint8Array | null {
+  const { names, ops } = drawn;
+  const scope = `${name}/`;
+  const byName = new Uint8Array(names.length);
+  for (let id = 0; id < byName.length; id++) {
+    const text = names.get(id);
+    if (text === name || text.startsWith(scope)) byName[id] = 1;
+  }
+  const op = ops.indexOf(name);
+  let found = 0;
+  const mask = new Uint8Array(drawn.count);
+  for (let id = 0; id < mask.length; id++) {
+    mask[id] = byName[drawn.name[id]] | (drawn.op[id] === op ? 1 : 0);
+    found |= mask[id];
+  }
+  return found ? mask : null;
+}
+
+/** Finds events with the same name. */
+export class NameIndex {
+  readonly #drawn: Drawn;
+  readonly #offsets: Uint32Array;
+  readonly #ids: Uint32Array;
+
+  constructor(drawn: Drawn) {
+    this.#drawn = drawn;
+    const offsets = new Uint32Array(drawn.names.length + 2);
+    for (const name of drawn.name) offsets[name + 2]++;
+    for (let name = 2; name < offsets.length; name++) offsets[name] += offsets[name - 1];
+    this.#ids = new Uint32Array(drawn.count);
+    // offsets[name + 1] walks from the start of a name's ids to their end, which is where the next name's begin.
+    for (let id = 0; id < drawn.count; id++) this.#ids[offsets[drawn.name[id] + 1]++] = id;
+    this.#offsets = offsets;
+  }
+
+  /** The ids of all events with the name of event `id`, in time order. */
+  same(id: number): Uint32Array {
+    const name = this.#drawn.name[id];
+    return this.#ids.subarray(this.#offsets[name], this.#offsets[name + 1]);
+  }
+}

@@ -1,9 +1,10 @@
 /** Reads bars: all events of a trace, the outline of a large one, or a part of it. */
-import { type Drawn, type Optional, optionalColumns } from "../types";
+
+import { withClocks } from "../lanes/clock_bounds";
+import { type Described, type Drawn, type Optional, optionalColumns } from "../types";
 import { type Container, NUMBERS, oneOf, openContainer, Strings, type WireColumn, wide } from "./container";
-import { describedIn } from "./header";
 import { byEvent, wireRows, wireTimes } from "./row_order";
-import type { BarsHeader, EntriesHeader, SlotTimes } from "./schema";
+import type { BarsHeader, EntriesHeader, SlotTimes, TimelineHeader } from "./schema";
 
 const SLASH = 0x2f;
 
@@ -176,4 +177,17 @@ function grow(trees: Tree | null, above: Uint32Array, part: Uint32Array, parts: 
 function copy(source: Uint8Array, from: number, to: number, target: Uint8Array, at: number): number {
   for (let i = from; i < to; i++) target[at++] = source[i];
   return at;
+}
+
+export function describedIn(container: Container): Described {
+  const { origin_ns, span_ns, lanes, clocks, ...described } = container.header as unknown as TimelineHeader;
+  return {
+    ...described,
+    originNs: BigInt(origin_ns),
+    span: span_ns,
+    lanes: withClocks(
+      lanes.map((lane, id) => ({ ...lane, id })),
+      clocks,
+    ),
+  };
 }

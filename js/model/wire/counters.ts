@@ -1,8 +1,8 @@
 /** Values over time of a device or a process: counters, and how full buffers are. */
 import { firstAbove } from "../lod/bisect";
+import type { StepLine } from "../types";
 import { type Container, NUMBERS, oneOf } from "./container";
 import type { CounterFigures, CounterHeader, DetailsHeader } from "./schema";
-import type { StepLine } from "./step_line";
 
 /** Values over time, thinned without changing the drawn line. */
 interface CounterLine extends StepLine {

@@ -1,9 +1,9 @@
 /** How much memory each allocator had allocated over time, and what lay in it. */
 import { firstAbove } from "../lod/bisect";
+import type { StepLine } from "../types";
 import { type Container, NUMBERS, oneOf, type Strings } from "./container";
 import { signed } from "./row_order";
 import type { DetailsHeader, MemoryHeader } from "./schema";
-import type { StepLine } from "./step_line";
 
 type Numbers = Uint32Array | Float64Array;
 

@@ -3,7 +3,7 @@
 import { ticks } from "../../model/format/ticks";
 import { clampViewport, type Viewport, xAt } from "../../model/viewport";
 import type { Store } from "../../state/store";
-import type { Topic } from "../../state/topics";
+import type { Topic } from "../../state/view_state";
 import { timeText } from "../../state/wall_clock";
 import { readTokens, type Tokens } from "../../ui/theme";
 import { ACTIVITY_HEIGHT, drawActivity, wholeView } from "./activity";

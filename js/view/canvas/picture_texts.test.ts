@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { headHeight, placeHead } from "./picture_texts";
+import { headHeight, placeHead } from "./picture";
 
 /** Letters of 10 px. */
 const pen = {

@@ -1,8 +1,8 @@
 /** A filled line in steps, as highest and lowest value within each pixel. */
 
 import { firstAbove } from "../../model/lod/bisect";
+import type { StepLine } from "../../model/types";
 import { xAt } from "../../model/viewport";
-import type { StepLine } from "../../model/wire/step_line";
 import type { Store } from "../../state/store";
 import { makePath, type Surface } from "./surface";
 

@@ -8,9 +8,8 @@ import { eventsShown, lengthShown, stepName } from "../../model/lanes/step_bars"
 import { eventCount } from "../../model/lod/merged";
 import type { RangeStatistics } from "../../model/search/range_statistics";
 import { NO_STEP } from "../../model/types";
-import type { Finding } from "../../model/wire/schema";
+import type { Finding, StepBar } from "../../model/wire/schema";
 import { shownAnnotations } from "../../state/annotations";
-import { stepBarsShown } from "../../state/step_bars_shown";
 import type { Store } from "../../state/store";
 import { Facts } from "../../ui/facts";
 import { OverviewLines, StepBars, StepCard } from "../../ui/overview_card";
@@ -144,4 +143,9 @@ function AllAnnotations({ store, actions }: { store: Store; actions: Actions }) 
 function worked(store: Store, rows: RangeStatistics["rows"]): RangeStatistics["rows"] {
   const others = rows.filter((row) => kindIn(store.drawn.categories[row.category]) !== "host");
   return others.length > 0 ? others : rows;
+}
+
+export function stepBarsShown({ details, stepNumber, aligned }: Store): readonly StepBar[] {
+  if (!details || aligned) return [];
+  return stepNumber === null ? (details.overview?.bars ?? []) : details.stepBars(stepNumber);
 }

@@ -4,10 +4,10 @@ import type { RefObject } from "preact";
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { isolated } from "../../model/format/bidi";
-import { formatCount, formatNumber } from "../../model/format/units";
-import type { GraphLayout, Size } from "../../model/graph/layout";
-import { layoutGraph } from "../../model/graph/layout";
+import { formatBytes, formatCount, formatNumber } from "../../model/format/units";
+import { type GraphLayout, layoutGraph, type Size } from "../../model/graph/layout";
 import {
+  type GraphEdge,
   linksOf,
   MOST_NODES,
   MOST_PER_HOP,
@@ -15,7 +15,7 @@ import {
   neighbourhood,
 } from "../../model/graph/neighbourhood";
 import { type Direction, walk } from "../../model/graph/walk";
-import { nameOf, opOf } from "../../model/lanes/event_text";
+import { moves, nameOf, opOf } from "../../model/lanes/event_text";
 import { eventAt } from "../../model/lod/merged";
 import { KINDS } from "../../model/wire/dataflow";
 import { FEWEST_HOPS, MOST_HOPS, whyNoGraph } from "../../state/graph";
@@ -25,7 +25,6 @@ import { isShortcut } from "../../ui/own_keys";
 import { readTokens } from "../../ui/theme";
 import { LowerPane } from "../parts/lower_pane";
 import { Tooltip } from "../parts/tooltip";
-import { Edges, edgeLabel, labelSize } from "./edges";
 import { Node, nodeSize } from "./node";
 
 interface PaneProps {
@@ -304,4 +303,79 @@ function bringIntoView(box: HTMLElement, element: HTMLElement): void {
   const { left, top, width, height } = spanIn(box, element);
   box.scrollLeft = Math.min(Math.max(box.scrollLeft, left + width + margin - box.clientWidth), left - margin);
   box.scrollTop = Math.min(Math.max(box.scrollTop, top + height + margin - box.clientHeight), top - margin);
+}
+
+/** Width of a character, height of a label's line. */
+const LETTER_PX = 6.2;
+const LINE_PX = 14;
+/** More edges are thin, so that fans are not one black line. */
+const FEW = 30;
+
+/**
+ * The moved bytes: on the edge into a transfer or copy, or if none of `edges` leads into it, on the edges that
+ * lead away; "" on others.
+ */
+function edgeLabel(
+  { drawn, details }: Store,
+  { source, target, kind }: GraphEdge,
+  edges: readonly GraphEdge[],
+): string {
+  const isFirst = (event: number) => !edges.some((edge) => edge.target === event && edge.kind === "transfer");
+  const moved = moves(drawn, target) ? target : moves(drawn, source) && isFirst(source) ? source : null;
+  const bytes = moved === null || kind !== "transfer" ? null : (details?.bytes(moved) ?? null);
+  return bytes === null ? "" : formatBytes(bytes);
+}
+
+function labelSize(label: string): Size | null {
+  return label ? { width: label.length * LETTER_PX + 8, height: LINE_PX } : null;
+}
+
+interface EdgesProps {
+  store: Store;
+  placed: GraphLayout;
+  /** The event whose lines stand out. */
+  highlighted: number;
+}
+
+function Edges({ store, placed, highlighted }: EdgesProps) {
+  const { width, height, edges } = placed;
+  const isHighlighted = ({ source, target }: GraphEdge) => source === highlighted || target === highlighted;
+  // Highlighted edges lie on top.
+  const ordered = [...edges.filter((edge) => !isHighlighted(edge)), ...edges.filter(isHighlighted)];
+  return (
+    <svg width={width} height={height} aria-hidden="true" data-many={edges.length > FEW || undefined}>
+      {ordered.map((edge) => (
+        <g
+          key={`${edge.source} ${edge.target}`}
+          data-kind={edge.kind}
+          data-lit={isHighlighted(edge) || undefined}
+        >
+          <path d={edge.line} />
+          <path class="tip" d={edge.tip} />
+        </g>
+      ))}
+      {edges.map(
+        (edge) =>
+          edge.label && (
+            <Label
+              key={`${edge.source} ${edge.target}`}
+              {...edge.label}
+              text={edgeLabel(store, edge, edges)}
+            />
+          ),
+      )}
+    </svg>
+  );
+}
+
+function Label({ x, y, text }: { x: number; y: number; text: string }) {
+  const { width, height } = labelSize(text)!;
+  return (
+    <>
+      <rect x={x - width / 2} y={y - height / 2} width={width} height={height} />
+      <text x={x} y={y + 4}>
+        {text}
+      </text>
+    </>
+  );
 }

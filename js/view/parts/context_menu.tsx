@@ -7,7 +7,7 @@ import type { GroupItem, Item, LaneItem } from "../../model/lanes/layout";
 import { type BarsItem, trackName } from "../../model/lanes/tracks";
 import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
-import { moveInMenu } from "../../ui/menu_keys";
+import { moveInMenu } from "../../ui/arrow_keys";
 
 interface Entry {
   label: string;

@@ -1,4 +1,4 @@
-/** The line under the toolbar: the sentence that sums the trace up, and the first finding. */
+/** The sentence that sums the trace up, with the first finding, or over one of two compared timelines. */
 
 import type { Actions } from "../../input/actions";
 import { unbroken } from "../../model/format/units";
@@ -8,6 +8,7 @@ import { FindingBody } from "../../ui/overview_card";
 import { Popover } from "../../ui/popover";
 import { showFinding } from "../details/findings";
 import { hasTabs } from "../sizes";
+import { ShownTrace } from "./toolbar";
 
 const NBSP = "\u00a0";
 
@@ -51,6 +52,18 @@ export function Headline({ store, actions }: { store: Store; actions: Actions })
           )}
         </Popover>
       )}
+    </div>
+  );
+}
+
+/** The line over one of two compared timelines: its title and its own headline. */
+export function SideHeader({ store }: { store: Store }) {
+  useTopics(store, ["details"]);
+  const sentence = store.details?.overview?.headline;
+  return (
+    <div class="toolbar side">
+      <ShownTrace store={store} />
+      {sentence && <span class="sentence">{sentence}</span>}
     </div>
   );
 }

@@ -8,9 +8,14 @@ import { formatBytes, formatCount, formatDuration, formatNumber, formatTime } fr
 import { laneMeaning, meaningOf } from "../../model/glossary";
 import { clockSentence, commonClock } from "../../model/lanes/clock_bounds";
 import { locationLabel } from "../../model/lanes/labels";
-import { GROUP_HEIGHT, type GroupItem, type LaneItem, ROW_HEIGHT } from "../../model/lanes/layout";
-import type { BarsItem, CounterItem, MemoryItem, TensorsItem } from "../../model/lanes/tracks";
-import { OWN_TRACKS } from "../../model/lanes/tracks";
+import { GROUP_HEIGHT, type GroupItem, type Item, type LaneItem, ROW_HEIGHT } from "../../model/lanes/layout";
+import {
+  type BarsItem,
+  type CounterItem,
+  type MemoryItem,
+  OWN_TRACKS,
+  type TensorsItem,
+} from "../../model/lanes/tracks";
 import { counterName, lineIn, valueAt } from "../../model/wire/counters";
 import { levelAt } from "../../model/wire/memory";
 import type { OwnBars } from "../../model/wire/own_tracks";
@@ -19,8 +24,6 @@ import type { Store } from "../../state/store";
 import { useTopics } from "../../state/use_store";
 import { MiddleCut } from "../../ui/middle_cut";
 import { ESTIMATED, tensorSentence } from "../details/tensor_texts";
-import { Depth, FoldLane } from "./fold_lane";
-import { HideLane } from "./hide_lane";
 
 /** So many lanes are worth sorting. */
 const MANY_LANES = 24;
@@ -412,4 +415,51 @@ function BarsLabel({ store, item }: { store: Store; item: BarsItem }) {
       </span>
     </div>
   );
+}
+
+function HideLane({ store, item, called }: { store: Store; item: Item; called: string }) {
+  return (
+    <button
+      type="button"
+      aria-label={`Hide ${called}`}
+      title="Hide this lane"
+      onClick={() => store.lanes.hide(item.key)}
+    >
+      ×
+    </button>
+  );
+}
+
+interface FoldLaneProps {
+  store: Store;
+  item: LaneItem | BarsItem;
+  called: string;
+  /** How far below the top of the label (CSS px). */
+  top: number;
+}
+
+function FoldLane({ store, item, called, top }: FoldLaneProps) {
+  if (item.depth < 2) return null;
+  return (
+    <button
+      type="button"
+      class="fold"
+      style={{ top: `${top}px` }}
+      aria-expanded={!item.folded}
+      aria-label={`${item.depth} rows of ${called}`}
+      title={item.folded ? `Show all ${item.depth} rows (Z)` : "Fold to one row (Z)"}
+      onClick={() => store.lanes.foldLane(item)}
+    >
+      {item.folded ? "▸" : "▾"}
+    </button>
+  );
+}
+
+/** The number of rows, after the name of a folded lane. */
+function Depth({ item }: { item: LaneItem | BarsItem }) {
+  return item.folded ? (
+    <small class="depth" title={`${item.depth} rows`}>
+      ▸<span class="visually-hidden">{` ${item.depth} rows`}</span>
+    </small>
+  ) : null;
 }

@@ -58,9 +58,8 @@ from tfvis_nb.analysis.steps.outside_steps import (
     pauses_of,
 )
 from tfvis_nb.analysis.steps.slow_steps import named_kinds
-from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.format import format_duration, format_percent
-from tfvis_nb.core.intervals import lengths, priority_union, union
+from tfvis_nb.core.intervals import lengths, overlap, priority_union, union
 from tfvis_nb.core.metadata import PYTHON_SAMPLES
 from tfvis_nb.core.stacks import event_lines
 from tfvis_nb.core.trace import Trace

@@ -34,9 +34,8 @@ from tfvis_nb.analysis.source.dataset_calls import only_call
 from tfvis_nb.analysis.source.lock_waits import lock_times, lock_waits
 from tfvis_nb.analysis.source.python_samples import called_line, sampled_clause, sampled_figures
 from tfvis_nb.core.categories import is_kind
-from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.format import format_duration, format_number, format_percent
-from tfvis_nb.core.intervals import union
+from tfvis_nb.core.intervals import overlap, union
 from tfvis_nb.core.labels import task_label
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.stacks import event_lines

@@ -17,9 +17,8 @@ from tfvis_nb.analysis.steps.slow_steps import OtherSteps
 from tfvis_nb.analysis.steps.utilization import ran_on_device
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import beginning, containing
-from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.devices import HOROVOD
-from tfvis_nb.core.intervals import union
+from tfvis_nb.core.intervals import overlap, union
 from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text, id_of

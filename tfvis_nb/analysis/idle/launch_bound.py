@@ -12,8 +12,7 @@ from tfvis_nb.analysis.idle.idle_gaps import idle_gaps
 from tfvis_nb.analysis.idle.launch_gaps import PARTS as GAP_PARTS
 from tfvis_nb.analysis.idle.launch_gaps import gaps_between, on_devices, why_unknown
 from tfvis_nb.analysis.unavailable import cannot_say
-from tfvis_nb.core.coverage import overlap
-from tfvis_nb.core.intervals import union
+from tfvis_nb.core.intervals import overlap, union
 from tfvis_nb.core.step_spans import STEP_NS
 from tfvis_nb.core.trace import Trace
 

@@ -11,8 +11,7 @@ from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.step_devices import StepDevices, step_devices
 from tfvis_nb.analysis.unavailable import NONE, cannot_say
-from tfvis_nb.core.coverage import overlap
-from tfvis_nb.core.intervals import Segments, union
+from tfvis_nb.core.intervals import Segments, overlap, union
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 

@@ -12,8 +12,7 @@ from tfvis_nb.analysis.input.elements import ELEMENT, LANE, elements
 from tfvis_nb.analysis.input.stage_calls import STAGE, stage_calls
 from tfvis_nb.analysis.input.stage_names import awaits, boolean, integer, stage_label
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
-from tfvis_nb.core.coverage import overlap
-from tfvis_nb.core.intervals import lengths, union
+from tfvis_nb.core.intervals import lengths, overlap, union
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 

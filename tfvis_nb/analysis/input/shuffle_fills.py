@@ -8,8 +8,7 @@ import pandas as pd
 from tfvis_nb.analysis.events.activity import NUMBER, activity
 from tfvis_nb.analysis.input.stage_calls import STAGE, stage_calls
 from tfvis_nb.analysis.input.stage_names import integer
-from tfvis_nb.core.coverage import overlap
-from tfvis_nb.core.intervals import Segments, union
+from tfvis_nb.core.intervals import Segments, overlap, union
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP

@@ -16,8 +16,7 @@ from tfvis_nb.analysis.events.traced_calls import function_calls, traced_calls
 from tfvis_nb.analysis.source.calling_thread import PYTHON_CALL, calling_thread, innermost
 from tfvis_nb.analysis.source.python_samples import SampledLine, are_called, most_sampled
 from tfvis_nb.core.categories import beginning
-from tfvis_nb.core.coverage import overlap
-from tfvis_nb.core.intervals import union
+from tfvis_nb.core.intervals import overlap, union
 from tfvis_nb.core.metadata import PYTHON_SAMPLES, THREAD_SAMPLES, table_of
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.trace import Trace

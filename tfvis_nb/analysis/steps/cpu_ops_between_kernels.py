@@ -14,9 +14,8 @@ from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import CALLS
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import beginning, is_kind, map_categories
-from tfvis_nb.core.coverage import overlap
 from tfvis_nb.core.data_types import DATA_TYPES
-from tfvis_nb.core.intervals import union
+from tfvis_nb.core.intervals import overlap, union
 from tfvis_nb.core.nested_lists import categories, exploded, numbers
 from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.step_spans import of_steps

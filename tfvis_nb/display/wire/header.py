@@ -1,6 +1,6 @@
 """Facts about a timeline as a whole: the header of everything that is drawn first.
 
-``js/model/wire/header.ts`` reads it. Times are nanoseconds from ``origin_ns``, the earliest start.
+``js/model/wire/bars.ts`` reads it. Times are nanoseconds from ``origin_ns``, the earliest start.
 """
 
 from collections.abc import Sequence

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { makeDrawn } from "../wire/testing/synthetic";
-import { liesIn } from "./selection_step";
+import { makeDrawn } from "../model/wire/testing/synthetic";
+import { liesIn } from "./view_state";
 
 const run = makeDrawn([
   { start: 0, duration: 500, step: -1 },

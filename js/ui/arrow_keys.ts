@@ -1,4 +1,6 @@
-/** Arrow keys among the rows of a table or list; each row has one button with `data-row` that stands for it. */
+/**
+ * Arrow keys in menus, and among the rows of a table or list; each row has one button with `data-row` that stands for it.
+ */
 
 import { useState } from "preact/hooks";
 
@@ -41,4 +43,15 @@ function moveAmongRows(event: KeyboardEvent, moved?: (row: number) => void): voi
   const next = rows[Math.min(Math.max(step(at, rows.length), 0), rows.length - 1)];
   next.focus();
   moved?.(Number(next.dataset.row));
+}
+
+/** The arrow keys in a menu go from entry to entry, and round at its ends. */
+export function moveInMenu(event: KeyboardEvent): void {
+  if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+  const entries = [
+    ...(event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>("[role=menuitem]:not(:disabled)"),
+  ];
+  const at = entries.indexOf(event.target as HTMLElement) + (event.key === "ArrowDown" ? 1 : -1);
+  entries[(at + entries.length) % entries.length]?.focus();
+  event.preventDefault();
 }

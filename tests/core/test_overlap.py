@@ -4,8 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tfvis_nb.core.coverage import overlap
-from tfvis_nb.core.intervals import union
+from tfvis_nb.core.intervals import overlap, union
 
 Row = tuple[int, int, int]
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(-20, 20), st.integers(0, 9)), max_size=15)
