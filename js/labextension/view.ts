@@ -7,7 +7,7 @@ import type { ExportFormat, Options } from "../host/host";
 import { KernelTimelineHost } from "../host/kernel_host";
 import { notesOf } from "../host/notes";
 import { follow, ServerModel } from "../host/server_model";
-import { KernelMonitorHost } from "../monitor/kernel_host";
+import { MonitorHost } from "../monitor/host";
 import { mountMonitor } from "../monitor/mount_monitor";
 import { save } from "../ui/download";
 import { Message } from "../ui/message";
@@ -18,7 +18,7 @@ import { STYLES } from "../view/styles";
 
 const MONITOR_LOST = "The connection to the server is lost. Close this tab and open the file again.";
 
-class FileMonitorHost extends KernelMonitorHost {
+class FileMonitorHost extends MonitorHost {
   override readonly source = "server";
   override readonly patience = "The server is busy. It answers when it can.";
 

@@ -2,8 +2,7 @@
 
 import type { MonitorMessage } from "../host/messages";
 import { follow, ServerModel } from "../host/server_model";
-import type { NamedFile } from "./host";
-import { KernelMonitorHost } from "./kernel_host";
+import { MonitorHost, type NamedFile } from "./host";
 
 const SERVER_LOST_MESSAGE =
   "The server does not answer: it has stopped, or the connection is lost. Retrying …";
@@ -24,7 +23,7 @@ const LOOK_MS = 1000;
 /** How long a server that does nothing else may take to answer a sign of life. */
 const SILENT_MS = 20_000;
 
-export class ServerMonitorHost extends KernelMonitorHost {
+export class ServerMonitorHost extends MonitorHost {
   override readonly source = "server";
   override readonly patience = "Waiting for the server …";
   readonly #server: ServerModel;
