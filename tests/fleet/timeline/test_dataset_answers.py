@@ -225,7 +225,7 @@ def test_a_timeline_of_many_steps_names_options_for_fewer(tmp_path: Path) -> Non
     note = Text("dataset_shown_whole", tasks=1, steps=100, task="local", step=106)
     for options, notes in (({}, [note]), ({"tasks": note.figures["task"]}, []), ({"steps": range(99)}, [])):
         shown = dataset.show_timeline(**options)
-        assert decoded(shown._delivery.first)[0]["notes"] == notes
+        assert decoded(shown._drawn)[0]["notes"] == notes
     with raises_id(TypeError, "unknown_option", name="task") as error:
         dataset.show_timeline(task="local")  # type: ignore[call-arg]
     assert "'tasks'" in text_of(error.value).figures["hint"]

@@ -53,9 +53,6 @@ _FARTHEST = 2**62
 _MERGED = "low bars: several events, as high as their share of the time"
 
 
-"""Names of the parameters of `picture`."""
-
-
 class Picture(NamedTuple):
     """An SVG with its width and height in CSS pixels."""
 

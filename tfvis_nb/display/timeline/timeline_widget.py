@@ -116,7 +116,8 @@ class TimelineWidget(TimelineView, PictureExport):
         self._own = checked_tracks(tracks, trace)
         drawn = drawn_annotations(trace, self._shown, self._lanes)
         own = drawn_tracks(self._own, trace, self._shown)
-        super().__init__(selection=selection, _annotations=drawn, _tracks=own, **values)
+        first = self._delivery.first
+        super().__init__(_drawn=first, selection=selection, _annotations=drawn, _tracks=own, **values)
         trace._watch_annotations(self, TimelineWidget._show_annotations)
         if view is not None:
             self.view = view

@@ -32,10 +32,6 @@ class Source(Protocol):
 
     rest: str
 
-    @property
-    def first(self) -> bytes:
-        """The bytes that are drawn first."""
-
     def answer(self, question: Mapping[str, Any]) -> Answer:
         """Answer a query of the front end."""
 
@@ -79,7 +75,7 @@ class TimelineView(HtmlExport, StoredWidget):
     _displayed = False
 
     def __init__(self, *, selection: Any, **options: Any) -> None:
-        super().__init__(**options, _selection=self._selection_of(selection), _drawn=self._delivery.first)
+        super().__init__(**options, _selection=self._selection_of(selection))
         answer_messages(self)
 
     @property

@@ -66,7 +66,7 @@ class DatasetTimeline(TimelineView):
         If a part of the dataset is damaged.
     """
 
-    _delivery: "_Delivery"
+    _delivery: DatasetSource
     annotations, tracks, add_track = _OfTraces(), _OfTraces(), _OfTraces()
 
     @only_known_options
@@ -86,14 +86,14 @@ class DatasetTimeline(TimelineView):
         self._given = options.keys()
         check_title(title)
         self._dataset = dataset
-        self._delivery = _Delivery(dataset, run, tasks, steps)
+        self._delivery = DatasetSource(dataset, run, tasks, steps)
         self._title = self._delivery.run if title is None else title
-        self._delivery.first = self._delivery.outline(self._title)
+        outline = self._delivery.outline(self._title)
         self._views_of = _Views(self._delivery)
         if view is not None:
             # Before creating a widget that would have to be closed again.
             self._views_of.drawn(view, DrawnView({}, {name: values[name] for name in OPTIONS}, None))
-        super().__init__(selection=selection, **values)
+        super().__init__(_drawn=outline, selection=selection, **values)
         if view is not None:
             self.view = view
 
@@ -161,10 +161,6 @@ class DatasetTimeline(TimelineView):
         bundled: Any = super()._repr_mimebundle_(**kwargs)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
         return {**data, "text/html": self._store(lambda: f"<p>{html.escape(repr(self))}</p>")}, metadata
-
-
-class _Delivery(DatasetSource):
-    first = b""
 
 
 class _Views(Views):
