@@ -139,11 +139,11 @@ def _put_together(collection: Collection, title: str) -> Trace:
     """Merge everything that was read into one trace."""
     from tfvis_nb.clocks.alignment import aligned
     from tfvis_nb.reading.concat import concatenate
-    from tfvis_nb.reading.gpu_rows import gpu_rows_notes
     from tfvis_nb.reading.horovod.overlay import overlay
     from tfvis_nb.reading.stepstats.assemble import assemble
     from tfvis_nb.reading.stepstats.recorded_step import RecordedStep
     from tfvis_nb.reading.unlike import days_apart, simultaneous_steps, unlike_programs, unlike_runs
+    from tfvis_nb.reading.unrecorded_devices import unrecorded_device_notes
 
     read = _runs_merged(collection.steps)
     steps = [item for item in read if isinstance(item, RecordedStep)]
@@ -164,7 +164,7 @@ def _put_together(collection: Collection, title: str) -> Trace:
     if collection.timelines:
         trace = overlay(trace, collection.timelines, ranked=collection.ranked)
     trace.notes += collection.notes
-    trace.notes += gpu_rows_notes(trace)
+    trace.notes += unrecorded_device_notes(trace)
     return trace
 
 

@@ -29,7 +29,7 @@ _NO_WORK = re.compile(
 """Ops that launch no kernel: they pass tensors on, or work on the host."""
 
 
-def gpu_rows_notes(trace: Trace) -> list[str]:
+def unrecorded_device_notes(trace: Trace) -> list[str]:
     """Return a note for each task with ops on an accelerator in steps without its kernels or copies."""
     events = trace.events
     if any(id_of(note) in _EXPLAINED for note in trace.notes):
