@@ -66,14 +66,25 @@ def _endless(data: Data) -> list[int]:
     """Return where tags with lengths near 2**64 may be: numbers and names may look the same."""
     if len(data) < _FEW:
         return [offsets.start() for offsets in _ENDLESS_LENGTH.finditer(data)]
-    # Such a length has four bytes of 0xff. The expression alone would take as long as decoding.
-    pairs = np.frombuffer(data, np.uint16, len(data) // 2)
     offsets: list[int] = []
-    for at in 2 * np.flatnonzero(pairs == 0xFFFF):
-        if not offsets or at >= offsets[-1] + _LONGEST:
-            match = _ENDLESS_LENGTH.search(data, max(int(at) - _LONGEST, 0), int(at) + _LONGEST)
+    for end in _ends(np.frombuffer(data, np.uint8)).tolist():
+        if not offsets or end > offsets[-1] + _LONGEST:
+            match = _ENDLESS_LENGTH.search(data, max(end - _LONGEST, 0), end + 1)
             offsets += [match.start()] if match else []
     return offsets
+
+
+def _ends(data: np.ndarray) -> np.ndarray:
+    """Return the last bytes of such lengths. The expression alone would take as long as decoding.
+
+    Negative numbers, as frequent as rows, differ in the type of their tag.
+    """
+    pairs = 2 * np.flatnonzero(data[: len(data) & ~1].view(np.uint16) == 0xFFFF)
+    ends = np.concatenate([pairs + 2, pairs + 3])  # Of four bytes of 0xff, two are a pair.
+    ends = ends[(ends >= 10) & (ends < len(data))]
+    last, tag = data[ends], data[ends - 10]
+    ends = ends[(last >= 0x01) & (last < 0x80) & (tag < 0x80) & ((tag & 7 == 2) | (data[ends - 11] >= 0x80))]
+    return np.sort(ends[(data[ends[:, None] - np.arange(1, 5)] == 0xFF).all(1)])
 
 
 @cache
