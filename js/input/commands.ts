@@ -83,7 +83,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
     title: "Select",
     commands: [
       { keys: "click", label: "an event; Ctrl adds another" },
-      { keys: "click an idle device", label: "the gap in a step and its cause" },
+      { keys: "click a gap", label: "idle time and its cause; time between steps" },
       { keys: "drag", label: "a range; its edges snap to events, not with Alt" },
       { keys: "double click", label: "zoom to an event, or to everything" },
       {
@@ -181,7 +181,7 @@ export const SECTIONS: readonly { title: string; commands: readonly Command[] }[
       },
       {
         keys: "U",
-        label: "date and time of day at the pointer, or time since the start",
+        label: "date and time of day, or time since the start",
         run: { KeyU: (actions) => actions.toggleWallClock() },
       },
       { keys: "op: name: lane: kind:", label: "search that field only, e.g. op:MatMul" },

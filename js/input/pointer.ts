@@ -3,9 +3,10 @@
 import { itemAt } from "../model/lanes/layout";
 import { barTop } from "../model/lanes/tracks";
 import { hitRow } from "../model/paint/raster";
-import type { Row, Selection } from "../model/types";
+import { NO_STEP, type Row, type Selection } from "../model/types";
 import { pan, timeAt, type Viewport } from "../model/viewport";
 import type { OwnBars } from "../model/wire/own_tracks";
+import type { Step } from "../model/wire/schema";
 import { rangeOf, selectBar } from "../state/own_tracks";
 import type { Store } from "../state/store";
 import { endOf, type Tensor } from "../state/tensors";
@@ -71,9 +72,7 @@ export class Pointer {
     const at = itemAt(store.arrangement, y + store.scroll);
     if (at?.item.type !== "lane") return null;
     const row = at.item.rows[at.row];
-    if (!row) return null;
-    const nsPerPixel = (store.viewport.end - store.viewport.start) / store.width;
-    return hitRow(row, store.derived.levels(row), timeAt(store.viewport, x, store.width), nsPerPixel, 3);
+    return row ? hitIn(store, row, x) : null;
   }
 
   #down(event: PointerEvent): void {
@@ -198,8 +197,8 @@ export class Pointer {
     store.select({ events: others.length < selection.events.length ? others : [hit.id, ...others] });
   }
 
-  /** The idle gap of a device at a position in its lanes; null without one, or if it is selected
-   * already. */
+  /** The idle gap of a device, or between steps, at a position in the lanes; null without one, or if it is
+   * selected already. */
   #idle(x: number, y: number): Selection | null {
     const { store } = this;
     const at = itemAt(store.arrangement, y + store.scroll);
@@ -207,8 +206,9 @@ export class Pointer {
     const { lane } = at.item;
     const time = timeAt(store.viewport, x, store.width);
     const idle = store.details?.waiting?.stretch(store.drawn.lanes[lane], time);
-    if (!idle || (store.range?.start === idle.start && store.range.end === idle.end)) return null;
-    return { ...idle, lanes: [lane], step: store.stepNumber };
+    const gap = idle ?? pauseAt(store.drawn.steps, time);
+    if (!gap || (store.range?.start === gap.start && store.range.end === gap.end)) return null;
+    return { ...gap, lanes: idle ? [lane] : null, step: store.stepNumber };
   }
 
   #cancel(): void {
@@ -235,6 +235,14 @@ export class Pointer {
     const start = store.drawn.start[hit.id];
     return { start, end: Math.max(store.end(hit.id), start + 10) };
   }
+}
+
+/** The time between two steps; null in a step, before all and after all. */
+function pauseAt(all: readonly Step[], time: number): Viewport | null {
+  const steps = all.filter(({ step }) => step !== NO_STEP);
+  const next = steps.findIndex(({ end }) => end > time);
+  if (next < 1 || steps[next].start <= time) return null;
+  return { start: steps[next - 1].end, end: steps[next].start };
 }
 
 /** The buffer at a position in the lanes (CSS px), and how many share its pixel; null without one. */

@@ -22,9 +22,7 @@ let made = "";
 export function whyNoLink({ host }: Store): string {
   // A notebook's frame has no address, and a notebook's own leads to no widget.
   const isPage = OWNS_PAGE && /^(file|https?):/.test(location.href) && host.exports.includes("html");
-  return isPage && !host.pair
-    ? ""
-    : "Links lead to exported pages: export this one, open it and copy the link there";
+  return isPage && !host.pair ? "" : "Links lead to exported pages: export this one and copy the link there";
 }
 
 /** Show the view that the address names, now and whenever it names another one. */

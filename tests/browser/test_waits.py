@@ -136,6 +136,17 @@ def test_an_idle_stretch_says_its_cause(exported: OpenExported, tmp_path: Path) 
     expect(timeline.title).to_have_text("Whole run")
 
 
+def test_a_click_between_steps_selects_that_time(exported: OpenExported, tmp_path: Path) -> None:
+    rows = [op(name, at * US, 100 * US, step=step) for step, (name, at) in enumerate([("a", 0), ("b", 300)])]
+    timeline = opened(exported, tmp_path, built(rows))
+    expect(toggle(timeline)).to_be_enabled()
+    (first, y), (second, _) = (timeline.place(event) for event in range(2))
+    timeline.page.mouse.click((first + second) / 2, y)
+    expect(timeline.title).to_have_text("200 µs selected")
+    timeline.page.mouse.click((first + second) / 2, y)
+    expect(timeline.title).to_have_text("Whole run")
+
+
 def test_ranges_name_only_causes_in_them(exported: OpenExported, tmp_path: Path) -> None:
     timeline = opened(exported, tmp_path)
     expect(toggle(timeline)).to_be_enabled()

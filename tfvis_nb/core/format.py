@@ -130,26 +130,30 @@ def format_operations(count: float) -> str:
 
 
 def format_amount(value: float, unit: str) -> str:
-    """Format a value of a counter or track in its unit: whole, or with four digits.
+    """Format a value of a counter or track in its unit: whole or with four digits; elements with one decimal.
 
     Examples
     --------
     >>> from tfvis_nb.core.format import format_amount
     >>> format_amount(2.50004, "nats"), format_amount(4096, "bytes")
     ('2.5 nats', '4.00 KiB')
+    >>> format_amount(8.687, "elements")
+    '8.7 elements'
     """
     if math.isnan(value):
         return UNKNOWN
     if unit == "bytes":
         return format_bytes(value)
     exact = Decimal(abs(value))
-    is_short = float(value).is_integer() and exact < 10**15
+    if unit == "elements" and exact < 10**15:
+        exact = _rounded(abs(value), 1)
+    is_short = unit == "elements" or (float(value).is_integer() and exact < 10**15)
     short = float(exact if is_short else _FOUR_DIGITS.plus(exact))
     if short and not 1e-6 <= short < 1e21:
         text = repr(short).replace("e-0", "e-").replace(".0e", "e")
     else:
         text = f"{int(short):,}" if short.is_integer() else f"{Decimal(repr(short)):,f}"
-    noun = "element" if unit == "elements" and value == 1 else unit
+    noun = "element" if unit == "elements" and short == 1 else unit
     return f"{MINUS if value < 0 else ''}{text} {noun}".rstrip()
 
 

@@ -145,7 +145,7 @@ interface CounterTableProps {
 }
 
 const MOST_ROWS = 30;
-const MEAN = "Time-weighted while it has a value";
+const MEAN = "Weighted by time";
 
 function CounterTable({ store, range, answer }: CounterTableProps) {
   const { start, end, lanes } = range;

@@ -246,8 +246,7 @@ function moveAmongLabels(labels: HTMLElement, event: KeyboardEvent): void {
 const LISTED = 50;
 const TEXT_PX = 56;
 
-const APPROXIMATE =
-  "≈: the value at the cursor may be an earlier one, because only the values that draw the line are loaded";
+const APPROXIMATE = "≈: perhaps an earlier value; only those that draw the line are loaded";
 
 /** A counter: its value at the cursor, and the highest. */
 function CounterLabel({ store, item }: { store: Store; item: CounterItem }) {
@@ -310,7 +309,7 @@ function MemoryLabel({ store, item }: { store: Store; item: MemoryItem }) {
       <button
         type="button"
         class="text"
-        title={`Memory allocated by ${isolated(track.allocator)}\nThe square marks the peak: click to list its contents`}
+        title={`Memory allocated by ${isolated(track.allocator)}\nSquare: the peak; a click lists its contents`}
         onClick={() => store.showMemory({ track, time: track.at })}
       >
         {context && <span class="context">{context}</span>}
