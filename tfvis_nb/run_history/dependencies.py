@@ -11,6 +11,7 @@ from __future__ import annotations
 import ast
 import dis
 import hashlib
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -35,6 +36,8 @@ _DESCRIBED = ("dtype", "DType", "TensorShape", "TensorSpec")
 """Types of libraries whose repr is their value."""
 _HOLDERS = ("types", "argparse")
 """Modules of the standard library with classes that only hold attributes."""
+_IN_LIST = re.compile(r"(.*?(?<!\.held)(?<!\.__bases__)(?<!\.__func__))\[\d+\]")
+"""A place in a list of the user, and the list."""
 _DATASETS = "tensorflow.python.data."
 """The objects of tf.data hold their settings, such as the batch size, and the functions of the user."""
 
@@ -68,18 +71,21 @@ def digest(before: Mapping[str, Value], after: Mapping[str, Value]) -> str:
     """Return a digest of what a cell depended on, from its `dependencies` before and after it ran.
 
     A run may build models and fill caches, so the values after it count. But a counter or a list that the
-    run itself changes is no setting: without it, each run would be of other code.
+    run itself changes is no setting: without it, each run would be of other code. A list that each run fills
+    anew has the same length before and after later runs, so a change of an element counts as well.
     """
     changed = [
         place
         for place, value in after.items()
         if value.counts and (old := before.get(place)) and old.counts and old != value
     ]
-    inside = tuple(f"{place}{mark}" for place in changed for mark in "[.")
+    around = {place[:at] for place in changed for at, sign in enumerate(place) if sign in "[."}
+    lists = {match[1] for place in changed if (match := _IN_LIST.match(place))}
+    inside = tuple(f"{place}{mark}" for place in {*changed, *lists} for mark in "[.")
     kept = (
         f"{place}={value.text}"
         for place, value in sorted(after.items())
-        if place not in changed and not place.startswith(inside)
+        if place not in changed and not (value.counts and place in around) and not place.startswith(inside)
     )
     return hashlib.sha256("\n".join(kept).encode("utf-8", "backslashreplace")).hexdigest()[:16]
 
