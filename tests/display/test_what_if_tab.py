@@ -134,6 +134,7 @@ def test_an_answer_has_the_range_of_steps(input_bound: tv.Trace) -> None:
     typical = input_bound.what_if(activities={"input": 0}).typical
     assert len(input_bound.steps) >= 5
     assert found["range"] == (typical.low_ns, typical.high_ns)
+    assert (found["recorded_ns"], found["predicted_ns"]) == (typical.recorded_ns, typical.predicted_ns)
     assert typical.low_ns <= typical.predicted_ns <= typical.high_ns
 
 

@@ -17,6 +17,10 @@ Figures = Mapping[str, Any]
 
 LEAST_GAIN = 0.001
 """Smaller savings, as a share of step time, count as nothing."""
+_OF_RANGE = (
+    "The range of the savings is from the recorded steps. It allows for remaining work that gets faster, not"
+    " for work that takes longer."
+)
 NOT_KNOWN = float("nan")
 """The share of a cause that the trace does not record."""
 
@@ -79,6 +83,8 @@ class Remedy(NamedTuple):
         >>> text, how = remedy.saves(Gain(0.31, 0.2, 0.4), {})
         >>> text == "Without compiling the step would be about 31.0 % shorter (20.0\N{EN DASH}40.0 %)."
         True
+        >>> how.startswith("The range of the savings is from the recorded steps")
+        True
         """
         if gain.reason is not None:
             return "", f"The savings cannot be predicted: {reworded(gain.reason, figures)}."
@@ -92,7 +98,7 @@ class Remedy(NamedTuple):
         spread = (
             f" ({low.removesuffix(' %')}\N{EN DASH}{high})" if gain.low < gain.high and low != high else ""
         )
-        return f"{would} be about {format_percent(gain.share)} shorter{spread}.", ""
+        return f"{would} be about {format_percent(gain.share)} shorter{spread}.", _OF_RANGE if spread else ""
 
 
 class Rule(NamedTuple):

@@ -5,17 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import Any, NamedTuple
 
-import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.prediction.predicted import fastest_times, slowest_times, step_times
-from tfvis_nb.analysis.prediction.replay import Altered, no_change, replay, unchanged
+from tfvis_nb.analysis.prediction.replay import no_change, replay, unchanged
 from tfvis_nb.analysis.prediction.trust import MOST_DRIFT, doubt
-from tfvis_nb.analysis.prediction.typical import FEWEST_STEPS, HIGHEST, LOWEST
+from tfvis_nb.analysis.prediction.typical import FEWEST_STEPS, HIGHEST, LOWEST, possible
 from tfvis_nb.analysis.prediction.what_if import requested
 from tfvis_nb.core.format import format_percent
-from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.prediction import BETWEEN, ON_TIME
 from tfvis_nb.core.trace import Trace
@@ -96,21 +93,3 @@ def _saved(times: pd.DataFrame, of_loop: bool) -> tuple[float, pd.Series]:
         )
     saved = before - after
     return float(saved.sum() / before.sum()), (saved / before)[single]
-
-
-def possible(trace: Trace, altered: Altered, times: pd.DataFrame) -> pd.DataFrame:
-    """Let no predicted step be shorter than the work that stays on a device: its streams share the device."""
-    own = backtracker(trace).times
-    kept = np.flatnonzero(own.device & own.counts & (altered.factor == 1) & ~altered.hidden)
-    device = own.device_number[kept] + (int(own.device_number.max(initial=0)) + 2) * (own.task[kept] + 1)
-    place = pd.DataFrame({"step": own.step[kept], "device": device}).groupby(["step", "device"])
-    busy = lengths(union(place.ngroup().to_numpy(np.int64), own.start[kept], own.end[kept]), len(place), 2)[
-        :, 1
-    ]
-    least = pd.Series(busy, index=place.size().index, dtype=np.int64).groupby("step").max()
-    least = times["step"].map(least).fillna(0).clip(upper=times["recorded_ns"]).astype("int64")
-    predicted = times["predicted_ns"].clip(lower=least)
-    loop = times["predicted_loop_ns"].clip(lower=least)
-    return times.assign(
-        predicted_ns=predicted, saved_ns=times["recorded_ns"] - predicted, predicted_loop_ns=loop
-    )

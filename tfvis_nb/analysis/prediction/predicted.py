@@ -14,10 +14,10 @@ from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.critical_path.critical_path import critical_path
 from tfvis_nb.analysis.dataflow.edges import edges as edges_of
 from tfvis_nb.analysis.prediction.replay import Altered, Replayed, replay, unchanged
-from tfvis_nb.analysis.prediction.typical import Typical, at_its_fastest, typical, typical_loop
+from tfvis_nb.analysis.prediction.typical import Typical, at_its_fastest, possible, typical, typical_loop
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.steps.outside_steps import is_one_recording
-from tfvis_nb.analysis.steps.slow_steps import main_steps, named_kinds
+from tfvis_nb.analysis.steps.slow_steps import main_steps, median_step, named_kinds
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.prediction import Change, prediction_metadata, with_recorded_times
@@ -78,11 +78,11 @@ class Predicted(Trace):
     def typical(self) -> Typical:
         """The median step: ``recorded_ns``, ``predicted_ns``, ``low_ns`` and ``high_ns`` (float64).
 
-        The range from low to high comes from the steps of the trace. High is the 90 % quantile of the steps,
-        with the waits for cores that other work leaves free. Low is the 10 % quantile of the predicted ones
-        or, if it is smaller, their median if each row is as short as in fast steps. If work is removed, the
-        rest of the host's work then also takes up to 4 times less, because it ran after that work. Both are
-        NaN for fewer than five steps.
+        It is the step of median recorded time, as in the What if tab. The range from low to high comes from
+        the steps of the trace. High is the 90 % quantile of the steps, with the waits for cores that other
+        work leaves free. Low is the 10 % quantile of the predicted ones or, if it is smaller, their median if
+        each row is as short as in fast steps. If work is removed, the rest of the host's work then also takes
+        up to 4 times less, because it ran after that work. Both are NaN for fewer than five steps.
 
         Examples
         --------
@@ -92,7 +92,7 @@ class Predicted(Trace):
         >>> Trace(events.build(columns)).what_if(ops={"MatMul": 0.5}).typical
         Typical(recorded_ns=55.0, predicted_ns=27.0, low_ns=22.0, high_ns=32.4)
         """
-        return typical(self.times, self._fastest, self._slowest)
+        return typical(*self._possible_times, median_step(self.recorded))
 
     @cached_property
     def typical_loop(self) -> Typical | None:
@@ -112,16 +112,14 @@ class Predicted(Trace):
         Typical(recorded_ns=100.0, predicted_ns=55.0, low_ns=10.0, high_ns=70.0)
         """
         steps = loop_steps(self.recorded)
-        each = (self.times, self._fastest, self._slowest)
-        return typical_loop(*(times[times["step"].isin(steps)] for times in each))
+        return typical_loop(*(times[times["step"].isin(steps)] for times in self._possible_times))
 
     @cached_property
-    def _fastest(self) -> pd.DataFrame:
-        return fastest_times(self.recorded, self.altered, self.times)
-
-    @cached_property
-    def _slowest(self) -> pd.DataFrame:
-        return slowest_times(self.recorded, self.altered, self.times)
+    def _possible_times(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
+        """``times``, and the same of the fastest and the slowest steps."""
+        given = self.recorded, self.altered
+        fastest, slowest = fastest_times(*given, self.times), slowest_times(*given, self.times)
+        return possible(*given, self.times), possible(*given, fastest), possible(*given, slowest)
 
     @cached_property
     def steps(self) -> pd.DataFrame:

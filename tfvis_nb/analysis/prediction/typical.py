@@ -11,6 +11,7 @@ from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.events.activity import accelerators
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.prediction.replay import Altered
+from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
@@ -35,6 +36,7 @@ class Typical(NamedTuple):
 
     recorded_ns: float
     predicted_ns: float
+    """Of the step that is the median one as recorded, as in the What if tab."""
     low_ns: float
     """The 10 % quantile of the predicted steps or, if it is smaller, their median with `at_its_fastest`; NaN
     for fewer than `FEWEST_STEPS` steps."""
@@ -42,17 +44,20 @@ class Typical(NamedTuple):
     """The 90 % quantile of the predicted steps without `Altered.core_factor`; NaN likewise."""
 
 
-def typical(times: pd.DataFrame, fastest: pd.DataFrame, slowest: pd.DataFrame) -> Typical:
-    """Return the typical step of ``times`` of a prediction.
+def typical(times: pd.DataFrame, fastest: pd.DataFrame, slowest: pd.DataFrame, step: int | None) -> Typical:
+    """Return the median step, which has the number `step`, given ``times`` of a prediction.
 
     `fastest` are those with `at_its_fastest`, and `slowest` those without `Altered.core_factor`.
     """
-    recorded, predicted = (times[name].astype("float64") for name in ("recorded_ns", "predicted_ns"))
+    shown = times.set_index("step")[["recorded_ns", "predicted_ns"]].astype("float64").reindex([step])
+    recorded, predicted = shown.iloc[0].tolist()
     low = high = float("nan")
     if len(times) >= FEWEST_STEPS:
-        low = min(float(predicted.quantile(LOWEST)), float(fastest["predicted_ns"].median()))
-        high = float(slowest["predicted_ns"].quantile(HIGHEST))
-    return Typical(float(recorded.median()), float(predicted.median()), low, high)
+        # One step can be outside of the range of all.
+        least = (times["predicted_ns"].quantile(LOWEST), fastest["predicted_ns"].median(), predicted)
+        low = float(min(least))
+        high = float(max(slowest["predicted_ns"].quantile(HIGHEST), predicted))
+    return Typical(recorded, predicted, low, high)
 
 
 def typical_loop(times: pd.DataFrame, fastest: pd.DataFrame, slowest: pd.DataFrame) -> Typical | None:
@@ -76,6 +81,24 @@ def typical_loop(times: pd.DataFrame, fastest: pd.DataFrame, slowest: pd.DataFra
         ]
         low, high = min(*means[0], *means[1]), max(means[2])
     return Typical(float(recorded.mean()), float(predicted.mean()), low, high)
+
+
+def possible(trace: Trace, altered: Altered, times: pd.DataFrame) -> pd.DataFrame:
+    """Let no predicted step be shorter than the work that stays on a device: its streams share the device."""
+    own = backtracker(trace).times
+    kept = np.flatnonzero(own.device & own.counts & (altered.factor == 1) & ~altered.hidden)
+    device = own.device_number[kept] + (int(own.device_number.max(initial=0)) + 2) * (own.task[kept] + 1)
+    place = pd.DataFrame({"step": own.step[kept], "device": device}).groupby(["step", "device"])
+    busy = lengths(union(place.ngroup().to_numpy(np.int64), own.start[kept], own.end[kept]), len(place), 2)[
+        :, 1
+    ]
+    least = pd.Series(busy, index=place.size().index, dtype=np.int64).groupby("step").max()
+    least = times["step"].map(least).fillna(0).clip(upper=times["recorded_ns"]).astype("int64")
+    predicted = times["predicted_ns"].clip(lower=least)
+    loop = times["predicted_loop_ns"].clip(lower=least)
+    return times.assign(
+        predicted_ns=predicted, saved_ns=times["recorded_ns"] - predicted, predicted_loop_ns=loop
+    )
 
 
 def at_its_fastest(trace: Trace, altered: Altered, times: pd.DataFrame) -> Altered:

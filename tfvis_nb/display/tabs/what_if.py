@@ -13,10 +13,10 @@ from tfvis_nb.analysis.findings.rule import LEAST_GAIN
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
 from tfvis_nb.analysis.prediction.changed_events import SELECTORS, path_activities
-from tfvis_nb.analysis.prediction.gain import MOST_EVENTS, Gain, gain, possible
+from tfvis_nb.analysis.prediction.gain import MOST_EVENTS, Gain, gain
 from tfvis_nb.analysis.prediction.predicted import Predicted, step_times
 from tfvis_nb.analysis.prediction.replay import replay
-from tfvis_nb.analysis.prediction.typical import Typical
+from tfvis_nb.analysis.prediction.typical import Typical, possible
 from tfvis_nb.analysis.prediction.what_if import requested
 from tfvis_nb.analysis.steps.breakdown import PARTS
 from tfvis_nb.analysis.steps.other_steps import other_steps
@@ -166,24 +166,21 @@ def _outcome(trace: Trace, predicted_trace: Predicted) -> Outcome:
         "parts": [
             {"name": part.removesuffix("_ns"), "ns": int(parts[part])} for part in PARTS if parts[part]
         ],
-        "range": _range(predicted_trace.typical, int(row["predicted_ns"])),
+        "range": _range(predicted_trace.typical),
         "loop": None
         if loop is None
         else {
             "recorded_ns": loop.recorded_ns,
             "predicted_ns": loop.predicted_ns,
-            "range": _range(loop, loop.predicted_ns),
+            "range": _range(loop),
         },
         "drift": format_percent(predicted_trace.drift),
         "doubt": predicted_trace.doubt or "",
     }
 
 
-def _range(typical: Typical, shown_ns: float) -> tuple[float, float] | None:
-    """Return the range with the time that is shown: one step can be outside of the range of all."""
-    if np.isnan(typical.low_ns):
-        return None
-    return min(typical.low_ns, shown_ns), max(typical.high_ns, shown_ns)
+def _range(typical: Typical) -> tuple[float, float] | None:
+    return None if np.isnan(typical.low_ns) else (typical.low_ns, typical.high_ns)
 
 
 def _parts(trace: Trace, step: int) -> pd.DataFrame:
