@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.real_traces import each, real_trace, step_stats_files
 from tfvis_nb import events
+from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.devices import task_of
 
 
@@ -130,6 +131,7 @@ def test_no_transfers(data: Path) -> None:
     found = real_trace(data / "local_mlp_step1.pb").transfers
     assert len(found) == 0
     assert found["wait_ns"].dtype == "Int64"
+    assert why_not(found).id == "no_transfers"
 
 
 def test_between_unknown_devices_nothing_is_known() -> None:

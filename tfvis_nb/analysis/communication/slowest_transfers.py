@@ -7,7 +7,7 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.communication.transfers import transfers
 from tfvis_nb.analysis.dataflow.edges import edges as edges_of
-from tfvis_nb.analysis.unavailable import cannot_say
+from tfvis_nb.analysis.unavailable import cannot_say, why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -108,8 +108,8 @@ def slowest_transfers(trace: Trace, most: int | None = None) -> pd.DataFrame:
     if most is not None and most < 0:
         raise ValueError(Text("most_negative", most=most))
     moved = transfers(trace)
-    if moved.empty:
-        return cannot_say(_COLUMNS, Text("no_transfers"))
+    if reason := why_not(moved):
+        return cannot_say(_COLUMNS, reason)
     duration = moved["duration_ns"].to_numpy(np.int64)
     start = moved["start_ns"].to_numpy(np.int64)
     waited, took = (moved[name].to_numpy(np.int64, na_value=-1) for name in ("wait_ns", "transfer_ns"))

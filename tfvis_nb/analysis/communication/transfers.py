@@ -7,10 +7,12 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.devices import task_of
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.kinds import MOVING
+from tfvis_nb.texts import Text
 
 _FEWEST = 4
 """With fewer tensors, a rate depends more on when their ends were noticed than on the channel."""
@@ -179,7 +181,7 @@ def transfers(trace: Trace) -> pd.DataFrame:
         ``event`` (int64, the row in ``trace.events``), ``step``, ``kind``, ``source``, ``destination``,
         ``tensor``, ``bytes``, ``start_ns``, ``duration_ns`` as there; ``wait_ns``, ``transfer_ns``,
         ``transfer_least_ns``, ``transfer_most_ns`` and ``turn_ns`` (Int64 ns, NA if unknown); ``bandwidth``
-        (float64, bytes per second over ``transfer_ns``, NaN if unknown).
+        (float64, bytes per second over ``transfer_ns``, NaN if unknown). `cannot_say` if nothing moved.
 
     Examples
     --------
@@ -217,6 +219,9 @@ def transfers(trace: Trace) -> pd.DataFrame:
     size = table["bytes"].to_numpy(np.float64, na_value=np.nan)
     moves = ~nowhere & (length > 0)
     table["bandwidth"] = np.divide(size * 1e9, length, out=np.full(len(size), np.nan), where=moves)
+    if table.empty:
+        columns = {str(name): str(dtype) for name, dtype in table.dtypes.items()}
+        return cannot_say(columns, Text("no_transfers"))
     return table
 
 

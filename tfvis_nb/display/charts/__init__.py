@@ -104,10 +104,10 @@ class Charts:
             return why_not(table)
         if name == "roofline":
             return why_not(trace.roofline) or (Text("no_op_costs") if points(trace).empty else NONE)
-        if name in ("transfers", "bandwidth") and trace.transfers.empty:
-            return Text("no_transfers")
+        if name == "transfers":
+            return why_not(trace.transfers)
         if name == "bandwidth":
-            return why_not(bandwidth_table(trace))
+            return why_not(trace.transfers) or why_not(bandwidth_table(trace))
         if name == "steps" and int((trace.steps["step"] != NO_STEP).sum()) < 2:
             return only_step(trace) if (trace.steps["step"] != NO_STEP).any() else Text("no_steps")
         return NONE
