@@ -103,8 +103,6 @@ def test_median_step_is_the_same_everywhere(durations: tuple[int, ...], median: 
     facts, table = trace.overview, slow_steps(trace)
     assert facts["steps"]["median_ns"] == ns
     assert facts["first_step"] is None or facts["first_step"]["median_ns"] == ns
-    assert f"{median:.1f} µs median" in str(facts)
-    assert f"median step takes {median:.1f} µs" in facts["headline"]
     assert (table["duration_ns"] - table["excess_ns"] == ns).all()
     first = durations[0] / median
     assert table["ratio"].iloc[0] == first

@@ -74,6 +74,7 @@ def test_pauses_between_steps_are_in_the_interval_only() -> None:
     trace = Trace(events.build({"start_ns": [0, 15, 30], "duration_ns": [10] * 3, **columns}))
     assert trace.overview["steps"] == {
         "count": 3,
+        "typical_ns": 10,
         "median_ns": 10,
         "interval_ns": 15,
         "p95_ns": None,

@@ -11,6 +11,7 @@ from IPython.core.formatters import HTMLFormatter
 from tests.analysis.test_findings_of_kernels import gemm, trace_of
 from tests.real_traces import DATA, real_trace
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis import compare
 from tfvis_nb.analysis.overview.headline import headline
 from tfvis_nb.analysis.overview.lines import overview_lines
 from tfvis_nb.core.format import format_percent, unbroken
@@ -46,7 +47,7 @@ def test_a_slow_first_step_is_told_apart() -> None:
     assert trace.overview["steps"]["median_ns"] == 100
     assert "first_step" not in set(trace.findings["id"])
     assert "9.00 times the median of the others" in str(trace.overview)
-    assert trace.overview["headline"].endswith("the median step takes 100 ns.")
+    assert trace.overview["headline"].endswith("a typical step takes 100 ns.")
     assert _steps([140, 100, 100, 100]).overview["first_step"] is None
     assert _steps([900, 100]).overview["first_step"] is None
     assert _steps([900, 100, 100, 100], first="kernel").overview["first_step"] is None
@@ -66,17 +67,31 @@ def test_headline_starts_with_the_first_finding(trace: Trace, cause: str) -> Non
     assert format_percent(first["share"]) in trace.overview["headline"]
 
 
-def test_headline_and_step_time_have_one_median() -> None:
-    overview = _steps([900, 100, 120]).overview
-    assert overview["headline"].endswith("the median step takes 100 ns.")
-    assert overview_lines(overview)[0].value == "100 ns median after the first step, 3 steps"
-    assert overview["steps"]["median_ns"] == 100
-    assert overview["steps"]["interval_ns"] == 100
+def test_headline_and_step_time_are_those_of_a_comparison() -> None:
+    trace = _steps([900, 100, 100, 130, 120, 160, 110])
+    overview = trace.overview
+    assert compare(trace, trace).attrs["step_time"].a == overview["steps"]["typical_ns"] == 115
+    assert overview["headline"].endswith("a typical step takes 115 ns.")
+    assert overview_lines(overview)[0].value == "115 ns typical after the first step, 7 steps"
+    assert overview["steps"]["median_ns"] == 110
+    # The mean of a few would leave out no slow one.
+    assert _steps([100, 110, 900]).overview["steps"]["typical_ns"] == 110
 
 
 def test_round_of_the_loop_is_shown_with_time_between_steps() -> None:
     # The longest step is the last one, which no interval includes.
     assert "Round of the loop" not in str(_steps([100, 120, 180]).overview)
+
+
+def test_an_overview_without_accelerators_has_cpus() -> None:
+    columns = {"start_ns": [0, 60, 100, 160], "duration_ns": [60, 40] * 2, "kind": ["op"] * 4}
+    columns |= {"op": ["IteratorGetNext", "MatMul"] * 2, "name": ["next", "mul"] * 2, "step": [0, 0, 1, 1]}
+    columns |= {"device": ["/device:CPU:0"] * 4, "detail": ["", "mul = MatMul(next)"] * 2}
+    overview = Trace(events.build(columns)).overview
+    (device,) = overview["devices"]
+    assert (device["busy_share"], device["cause"], device["cause_share"]) == (0.4, "input", 0.6)
+    lines = {line.term: line.value for line in overview_lines(overview)}
+    assert lines["CPU:0 busy"] == "40.0 % of step time, idle 60.0 % while waiting for input"
 
 
 def test_devices_of_one_label_all_have_their_line() -> None:
@@ -95,6 +110,7 @@ def test_a_percentile_needs_steps() -> None:
     assert few.overview["steps"]["p95_ns"] is None
     assert many.overview["steps"] == {
         "count": 20,
+        "typical_ns": 10,
         "median_ns": 10,
         "interval_ns": 10,
         "p95_ns": 19,
@@ -117,6 +133,7 @@ def test_a_trace_without_steps_has_an_overview() -> None:
     empty = Trace(events.build({}, rows=0))
     assert empty.overview["steps"] == {
         "count": 0,
+        "typical_ns": None,
         "median_ns": None,
         "interval_ns": None,
         "p95_ns": None,
@@ -171,7 +188,7 @@ def test_a_nearly_empty_step_has_its_own_headline() -> None:
         assert why in sampled.overview["headline"]
 
 
-def test_training_and_evaluation_have_medians_of_their_own() -> None:
+def test_training_and_evaluation_have_times_of_their_own() -> None:
     durations = [10, 40] * 6 + [10, 90]
     trace = _steps(durations)
     trace.step_labels = {step: f"{'test' if step % 2 else 'train'} {step // 2}" for step in range(14)}
@@ -181,9 +198,9 @@ def test_training_and_evaluation_have_medians_of_their_own() -> None:
         ("train", 7, 10),
     ]
     assert overview["steps"]["median_ns"] == 40
-    assert overview["headline"].endswith("the median test step takes 40 ns.")
+    assert overview["headline"].endswith("a typical test step takes 40 ns.")
     lines = {line.term: line.value for line in overview_lines(overview)}
-    assert lines["Other steps"] == "10 ns median, 7 train steps"
+    assert lines["Other steps"] == "10 ns typical, 7 train steps"
     slow = trace.findings.query("kind == 'slow steps'")
     assert [figures["steps"] for figures in slow["figures"]] == [[13]]
     assert _steps(durations).overview["kinds"] == []

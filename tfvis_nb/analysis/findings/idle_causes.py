@@ -49,8 +49,10 @@ def waits_for(cause: str, devices: int, doubtful: bool = False) -> str:
     return _probably(waits, doubtful)
 
 
-def while_idle(cause: str, doubtful: bool = False) -> str:
+def while_idle(cause: str, doubtful: bool = False, *, of_cpu: bool = False) -> str:
     """Describe the cause of a device's idle time."""
     if cause == "unknown":
         return "without a recorded cause"
+    if of_cpu and cause == "host":
+        return "while Python or the runtime ran"
     return f"while {_probably(CAUSE_PHRASES[cause], doubtful)}"

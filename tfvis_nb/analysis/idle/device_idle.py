@@ -1,4 +1,4 @@
-"""How busy each accelerator was over all steps, and the causes of its idle time."""
+"""How busy each accelerator or CPU was over all steps, and the causes of its idle time."""
 
 from collections.abc import Collection
 
@@ -6,11 +6,14 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis._validate import validate_input
+from tfvis_nb.analysis.events.activity import accelerators
 from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.idle.idle_gaps import CAUSES, idle_gaps
 from tfvis_nb.analysis.idle.launch_bound import launch_bound
 from tfvis_nb.analysis.steps.utilization import ran_on_device, utilization
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
+from tfvis_nb.core.categories import containing
+from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.intervals import lengths, priority_union, union
 from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
@@ -21,7 +24,8 @@ FIGURES: dict[str, str] = {
     "step_ns": "Length of the union of the steps in which the device ran something, in ns.",
     "busy_ns": "Time of these steps during which the device ran something, in ns, each point in time once.",
     "idle_ns": "step_ns - busy_ns, in ns.",
-    "busy_share": "busy_ns / step_ns, from 0 to 1: GPU busy, of step time.",
+    "busy_share": "busy_ns / step_ns, from 0 to 1: GPU busy, of step time. A CPU is busy while it runs an op,"
+    " launches or compiles, not while it runs Python.",
     "cause": "The cause of most of the device's idle time; see idle_gaps.",
     "cause_ns": "The idle time that has this cause, in ns: the length of the union of its idle_gaps, without"
     " time that another gap or step accounts for.",
@@ -51,7 +55,7 @@ _KEYS = ["task", "device"]
 
 
 @validate_input
-def device_idle(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
+def device_idle(trace: Trace, steps: Collection[int] | None = None, *, of_cpus: bool = False) -> pd.DataFrame:
     """Return how busy each accelerator was over all steps, and the main cause of its idle time.
 
     Parameters
@@ -60,15 +64,17 @@ def device_idle(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFr
         Any trace.
     steps
         Numbers of the steps to add up; None for all.
+    of_cpus
+        Whether to return the same of the CPUs of tasks without accelerators.
 
     Returns
     -------
     pandas.DataFrame
-        One row per accelerator, the least busy first: ``task``, ``device`` (str), ``steps``, ``step_ns``,
+        One row per device, the least busy first: ``task``, ``device`` (str), ``steps``, ``step_ns``,
         ``busy_ns``, ``idle_ns`` (int64), ``busy_share`` (float64), ``cause`` (str; one of `CAUSES` of
         `tfvis_nb.analysis.idle_gaps`, empty without idle time), ``cause_ns`` (int64), ``cause_share``
         (float64), ``launch_wait_ns`` (int64), ``launches`` and ``late`` (Int64), as in `FIGURES`.
-        `cannot_say` if nothing is known about any accelerator in a step.
+        `cannot_say` if nothing is known about any such device in a step.
 
     Examples
     --------
@@ -81,12 +87,13 @@ def device_idle(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFr
     >>> result[["busy_ns", "idle_ns", "cause", "cause_ns", "late"]].values.tolist()
     [[14, 21, 'late launch', 21, 1]]
     """
-    busy = _chosen(utilization(trace), steps)
+    every = utilization(trace)
+    with_accelerator = every["task"].isin(every["task"][accelerators(every)])
+    cpus = ~with_accelerator & ~containing(every["device"], HOROVOD)
+    busy = _chosen(every[cpus] if of_cpus else every, steps)
     on_accelerator = busy["hta_kernel_ns"].notna()
-    busy = busy[
-        busy["busy_ns"].notna() & on_accelerator.groupby([busy[key] for key in _KEYS]).transform("any")
-    ]
-    busy = busy[busy["step_ns"] > 0]
+    on_accelerator = on_accelerator.groupby([busy[key] for key in _KEYS]).transform("any")
+    busy = busy[busy["busy_ns"].notna() & (on_accelerator | of_cpus) & (busy["step_ns"] > 0)]
     if busy.empty:
         return cannot_say(_COLUMNS, why_not(utilization(trace)) or Text("no_gpu_events"))
     idle = idle_by_cause(trace, steps)

@@ -168,23 +168,23 @@ def _without_devices(trace: Trace, facts: Mapping[str, Any], problem: str) -> Te
         shares.items(), key=lambda item: item[1].get("idle_ns", 0) + item[1].get("unknown_ns", 0)
     )
     kind = kind_label(facts["kinds"][0]["kind"]) if facts["kinds"] else ""
-    subject = "The step" if steps["count"] == 1 else f"The median {kind}step"
+    subject = "The step" if steps["count"] == 1 else f"A typical {kind}step"
     if facts["undivided"]:
         subject = "The recording"
-    median = format_duration(steps["median_ns"])
+    took = format_duration(steps["typical_ns"])
     if problem:
-        return Text("headline_problem_on_host", problem=problem, step=subject.lower(), median=median)
+        return Text("headline_problem_on_host", problem=problem, step=subject.lower(), took=took)
     if not busiest:
-        return Text("headline_host_brief", step=subject, median=median)
+        return Text("headline_host_brief", step=subject, took=took)
     part = max(busiest, key=lambda name: busiest[name])
     name = part.removesuffix("_ns")
     share = format_percent(busiest[part])
     of = "it" if steps["count"] == 1 else _words(trace).get("step_time", Text("step_time"))
     if name == "idle":
         why = _why_idle(trace, task)
-        return Text("headline_host_idle", step=subject, median=median, share=share, of=of, why=why)
+        return Text("headline_host_idle", step=subject, took=took, share=share, of=of, why=why)
     label = LABELS.get(name, name.replace("_", " "))
-    return Text("headline_host", step=subject, median=median, share=share, of=of, part=label)
+    return Text("headline_host", step=subject, took=took, share=share, of=of, part=label)
 
 
 def _why_idle(trace: Trace, task: str) -> str:

@@ -9,6 +9,7 @@ from tfvis_nb.analysis.findings.idle_causes import ACROSS_TASKS, while_idle
 from tfvis_nb.analysis.findings.rule import all_time
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
 from tfvis_nb.analysis.steps.slow_steps import kind_label, times_median
+from tfvis_nb.core.devices import ACCELERATOR
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import NO_OP, lane_label, printable, task_label
 from tfvis_nb.core.palette import LABELS
@@ -24,8 +25,11 @@ _ABOUT_PARTS = (
 )
 _APART = 0.05
 """The share of the loop between steps from which its rounds differ enough from steps to be worth a figure."""
+_TYPICAL = "the mean without the longest and the shortest fifth, as in a comparison."
 _WORTH_A_LINE = 0.01
 """The share of the loop from which time between steps has a line."""
+_OF_ACCELERATORS = "the device ran a kernel, copy or collective"
+_OF_CPUS = "the CPU ran an op or compiled; Python does not count"
 _MOST_KINDS = 3
 _MOST_DEVICES = 4
 _MOST_PARTS = 4
@@ -67,16 +71,12 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
     steps, first = facts["steps"], facts["first_step"]
     if not steps["count"]:
         return []
-    median = steps["median_ns"]
-    value = f"{format_duration(median)}{' median' if steps['count'] > 1 else ''}"
-    if first is not None:
+    value = f"{format_duration(steps['typical_ns'])}{' typical' if steps['count'] > 1 else ''}"
+    if is_set_apart(first):
         value += " after the first step"
     lines = []
     if steps["interval_ns"] and facts["outside"] is not None and facts["outside"]["loop_share"] > _APART:
-        about = (
-            "Each step and the time until the next: the mean without the longest and the shortest fifth, as"
-            " in a comparison."
-        )
+        about = f"Each step and the time until the next: {_TYPICAL}"
         lines.append(Line("Round of the loop", (f"{format_duration(steps['interval_ns'])} typical",), about))
     if steps["p95_ns"] is not None:
         about = "The duration that 95 % of the steps do not exceed."
@@ -87,11 +87,12 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
         count = f"{kinds[0]['count']:,} {kind_label(kinds[0]['kind'])}steps"
     if steps["count"] > 1 or facts["undivided"]:
         value += ", no steps marked" if facts["undivided"] else f", {count}"
-    lines.insert(0, Line(STEP_TIME[facts["undivided"]], (value,), STEP_NS))
+    about = STEP_NS if steps["count"] == 1 else f"The time from the start of a step to its end: {_TYPICAL}"
+    lines.insert(0, Line(STEP_TIME[facts["undivided"]], (value,), about))
     for kind in kinds[1 : 1 + _MOST_KINDS]:
         noun = "step" if kind["count"] == 1 else "steps"
         number = f"{kind['count']:,} {kind_label(kind['kind'])}{noun}"
-        value = f"{format_duration(kind['median_ns'])} median, {number}"
+        value = f"{format_duration(kind['typical_ns'])} typical, {number}"
         lines.append(Line("Other steps", (value,), "Steps of another kind, by their labels without numbers."))
     if first is not None:
         value = f"{format_duration(first['first_ns'])}, {times_median(first)} times the median of the others"
@@ -109,15 +110,16 @@ def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
         if device["loop_busy_share"] is not None:
             value += f", {format_percent(device['loop_busy_share'])} of the loop"
         if device["cause"]:
-            cause = while_idle(device["cause"], _is_doubtful(facts, device))
+            cause = while_idle(device["cause"], _is_doubtful(facts, device), of_cpu=_is_cpu(device))
             value += f", idle {format_percent(device['cause_share'])} {cause}"
         name = lane_label(device["task"], device["device"], "")
         # Devices of different runs may share a label, because labels leave out the job localhost.
         job = device["task"].partition("job:")[2].partition("/")[0] if names.count(name) > 1 else ""
         name = printable(" \N{MIDDLE DOT} ".join(filter(None, (job, name))), _LONGEST_NAME)
+        work = _OF_CPUS if _is_cpu(device) else _OF_ACCELERATORS
         about = (
-            f"Share of {step_time} in which the device ran a kernel, copy or collective; then the main cause"
-            f" of its idle time, also as a share of {step_time}."
+            f"Share of {step_time} in which {work}; then the main cause of its idle time, also as a share of"
+            f" {step_time}."
         )
         lines.append(Line(f"{name} busy", (value,), about))
     if len(devices) > _MOST_DEVICES:
@@ -128,6 +130,10 @@ def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
             Line(f"{len(rest)} more devices busy", (value,), "The busiest of the devices not listed.")
         )
     return lines
+
+
+def _is_cpu(device: Mapping[str, Any]) -> bool:
+    return ACCELERATOR.search(device["device"]) is None
 
 
 def _is_doubtful(facts: Mapping[str, Any], device: Mapping[str, Any]) -> bool:

@@ -25,7 +25,7 @@ from tfvis_nb.analysis.overview.headline import headline
 from tfvis_nb.analysis.overview.lines import as_html, as_text
 from tfvis_nb.analysis.source.source_lines import source_lines
 from tfvis_nb.analysis.steps.breakdown import PARTS
-from tfvis_nb.analysis.steps.difference import typical
+from tfvis_nb.analysis.steps.difference import TRIM, typical
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.analysis.steps.other_steps import is_set_apart, other_steps
 from tfvis_nb.analysis.steps.outside_steps import loop_of, outside_steps
@@ -41,6 +41,7 @@ from tfvis_nb.analysis.time_series import counters
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.labels import printable
+from tfvis_nb.core.median_step import lower_median
 from tfvis_nb.core.note_order import most_important_first
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import is_undivided
@@ -50,12 +51,14 @@ from tfvis_nb.texts import Text, id_of
 FIGURES: dict[str, str] = {
     "headline": "A sentence: how busy the devices were, and the first problem or what they waited for most.",
     "kinds": "The kinds of steps if there are several, such as train and test, the one with the most time"
-    " first: kind, count, median_ns and sum_ns. The median step is of the first kind.",
+    " first: kind, count, typical_ns, median_ns and sum_ns. Typical and median steps are of the first kind.",
+    "steps.typical_ns": "Duration of a typical step, in ns: the mean of all without the longest and the"
+    " shortest fifth, as in a comparison, and without a first step that is set apart; of fewer than five"
+    " the median.",
     "steps.median_ns": "Duration of the median step, in ns: of an even number the lower of the two in the"
     " middle, without a first step as in first_step.",
     "steps.interval_ns": "A typical round of the loop, from the start of a step to the start of the next, in"
-    " ns: the mean of all without the longest and the shortest fifth, as in a comparison, and without that of"
-    " a first step that is set apart; missing if there is none.",
+    " ns: the same of all rounds; missing if there is none.",
     "steps.p95_ns": "Duration of the step that 95 % of the steps do not exceed, in ns; missing if there are"
     " fewer than 20.",
     "steps.sum_ns": "Sum of the durations of all steps, in ns: step time, the whole of the shares.",
@@ -69,9 +72,10 @@ FIGURES: dict[str, str] = {
     " without a first step that is set apart; see the breakdown.",
     "clocks": "If the clocks of tasks may differ by a tenth of the median step or more: within_ns, their"
     " largest possible difference; missing if it has no bound.",
-    "devices": "For each accelerator busy_share, cause and cause_share, without a first step that is set"
-    " apart; see device_idle. loop_busy_share is the busy time from the start of these steps to their end,"
-    " divided by that time; missing unless a finding is about the time between steps.",
+    "devices": "For each accelerator, or each CPU if there is none, busy_share, cause and cause_share,"
+    " without a first step that is set apart; see device_idle. loop_busy_share is the busy time of an"
+    " accelerator from the start of these steps to their end, divided by that time; missing unless a finding"
+    " is about the time between steps.",
     "outside": "Time outside steps, in ns, run_share, its share of the run, once_ns, the part that does not"
     " repeat with the steps, loop_ns, pauses_ns, the time between the steps of the loop, and loop_share, its"
     " share of the loop; see outside_steps.",
@@ -153,10 +157,11 @@ def overview(trace: Trace) -> Overview:
     (10000000, {'input_ns': 6000000, 'host_compute_ns': 4000000})
     """
     middle, first = median_step(trace), _first_step(trace)
+    apart = first["step"] if first is not None and is_set_apart(first) else NO_STEP
     facts: dict[str, Any] = {
         "headline": "",
-        "steps": _steps(trace, apart=is_set_apart(first)),
-        "kinds": _kinds(trace),
+        "steps": _steps(trace, apart),
+        "kinds": _kinds(trace, apart),
         "undivided": is_undivided(trace),
         "first_step": first,
         "phases": horovod_phases(trace)[:_TOP],
@@ -174,13 +179,15 @@ def overview(trace: Trace) -> Overview:
     return Overview(facts | {"headline": printable(headline(trace, facts), _LONGEST)})
 
 
-def _steps(trace: Trace, *, apart: bool) -> dict[str, Any]:
+def _steps(trace: Trace, apart: int) -> dict[str, Any]:
+    """Return the figures of steps; `apart` is the number of a first step that is set apart."""
     every, steps = trace.steps[trace.steps["step"] != NO_STEP], main_steps(trace)
     duration, start = (np.sort(steps[name].to_numpy(np.int64)) for name in ("duration_ns", "start_ns"))
-    count, interval = len(duration), np.diff(start)[int(apart) :]
+    count, interval = len(duration), np.diff(start)[int(apart != NO_STEP) :]
     known = count >= _FEWEST_FOR_P95
     return {
         "count": len(every),
+        "typical_ns": _typical(steps, apart),
         "median_ns": _length(trace, middle) if (middle := median_step(trace)) is not None else None,
         "interval_ns": round(typical(interval)) if len(interval) else None,
         "p95_ns": int(duration[math.ceil(0.95 * count) - 1]) if known else None,
@@ -188,21 +195,29 @@ def _steps(trace: Trace, *, apart: bool) -> dict[str, Any]:
     }
 
 
-def _kinds(trace: Trace) -> list[dict[str, Any]]:
+def _typical(steps: pd.DataFrame, apart: int) -> int | None:
+    took = steps.loc[steps["step"] != apart, "duration_ns"].to_numpy(np.int64)
+    if not len(took):
+        return None
+    # Of a few steps, a mean would leave out none.
+    return round(typical(took)) if int(TRIM * len(took)) else int(took[lower_median(took)])
+
+
+def _kinds(trace: Trace, apart: int) -> list[dict[str, Any]]:
     kinds = step_kinds(trace)
     steps = trace.steps[trace.steps["step"] != NO_STEP]
     if not kinds.any():
         return []
-    groups = steps["duration_ns"].groupby(kinds.to_numpy(object), sort=False)
     median = median_steps(trace)["duration_ns"]
     rows = [
         {
             "kind": str(kind),
-            "count": len(took),
+            "count": len(own),
+            "typical_ns": _typical(own, apart),
             "median_ns": int(median[str(kind)]),
-            "sum_ns": int(took.sum()),
+            "sum_ns": int(own["duration_ns"].sum()),
         }
-        for kind, took in groups
+        for kind, own in steps.groupby(kinds.to_numpy(object), sort=False)
     ]
     return sorted(rows, key=lambda one: -one["sum_ns"])
 
@@ -227,10 +242,12 @@ def _parts(trace: Trace) -> dict[str, Any]:
 
 
 def _devices(trace: Trace) -> list[dict[str, Any]]:
-    table = device_idle(other_steps(trace))
+    others = other_steps(trace)
+    table = device_idle(others)
     if why_not(table):
-        return []
-    table = table.assign(loop_busy_share=_loop_busy(trace, table))
+        table = device_idle(others, of_cpus=True).assign(loop_busy_share=None)
+    else:
+        table = table.assign(loop_busy_share=_loop_busy(trace, table))
     records = table.astype(object).where(table.notna(), None).to_dict("records")
     return [{str(name): value for name, value in record.items()} for record in records]
 
