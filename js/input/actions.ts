@@ -192,7 +192,7 @@ export class Actions extends Annotating {
       (lane === undefined ? undefined : store.placement.lane(lane));
     if (item?.type === "group") store.lanes.fold(item.key);
     else if (item && "depth" in item && item.depth > 1) store.lanes.foldLane(item);
-    else this.surroundings.hint("Point at a lane with several rows, or select an event in it, then press Z");
+    else this.surroundings.hint("Point at or select in a lane with several rows, then press Z");
   }
 
   #firstVisible(): number | null {

@@ -246,7 +246,7 @@ function moveAmongLabels(labels: HTMLElement, event: KeyboardEvent): void {
 const LISTED = 50;
 const TEXT_PX = 56;
 
-const APPROXIMATE = "≈: perhaps an earlier value; only those that draw the line are loaded";
+const APPROXIMATE = "≈: perhaps an earlier value; only some are loaded";
 
 /** A counter: its value at the cursor, and the highest. */
 function CounterLabel({ store, item }: { store: Store; item: CounterItem }) {

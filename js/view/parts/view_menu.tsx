@@ -108,7 +108,7 @@ function AlignButton({ stores, close }: ButtonProps) {
     <button
       type="button"
       aria-pressed={isAligned}
-      title="Stack all steps at their starts, without events outside steps"
+      title="Stack all steps, without events outside them"
       onClick={() => {
         for (const store of several) store.setStep(null, !isAligned);
         close();
