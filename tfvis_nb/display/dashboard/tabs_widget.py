@@ -6,7 +6,7 @@ from collections.abc import Callable
 import traitlets
 
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.dashboard.computed_tabs import HEIGHT, PATIENCE_S, ComputedTabs
+from tfvis_nb.display.dashboard.computed_tabs import PATIENCE_S, ComputedTabs
 from tfvis_nb.display.messages import Change, Replies, message
 from tfvis_nb.display.tabs import COMPARISON, TABS, parts, tab
 from tfvis_nb.display.tabs.blocks import Part
@@ -24,13 +24,11 @@ class PanelsWidget(ComputedTabs):
     _opens: Callable[[Trace], object] | None = None
     """Shows a predicted trace; set by the dashboard."""
 
-    def __init__(
-        self, trace: Trace, *, link: str, against: Trace | None = None, height: int = HEIGHT
-    ) -> None:
+    def __init__(self, trace: Trace, *, link: str, against: Trace | None = None) -> None:
         self._trace = trace
         self._against = against
         self._predicting = threading.Lock()
-        super().__init__(self._names(), link=link, height=height)
+        super().__init__(self._names(), link=link)
 
     def _names(self) -> list[str]:
         """Return the titles of all parts that tabs may have."""

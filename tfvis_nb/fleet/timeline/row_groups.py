@@ -85,8 +85,7 @@ class Rows:
 class Cache:
     """The most recently read row groups."""
 
-    def __init__(self, most: int = CACHED_BYTES) -> None:
-        self._most = most
+    def __init__(self) -> None:
         self._held: OrderedDict[Any, Rows] = OrderedDict()
         self._bytes = 0
         self._lock = threading.Lock()
@@ -106,7 +105,7 @@ class Cache:
                 return
             self._held[key] = rows
             self._bytes += rows.nbytes
-            while self._bytes > self._most and len(self._held) > 1:
+            while self._bytes > CACHED_BYTES and len(self._held) > 1:
                 _, old = self._held.popitem(last=False)
                 self._bytes -= old.nbytes
 

@@ -84,6 +84,6 @@ def paired(first: Coded, second: Coded) -> Coded:
     return Coded(codes.astype(np.int32), texts)
 
 
-def renamed(codes: np.ndarray, texts: Sequence[str], unknown: str = "") -> Coded:
-    """Make a column of codes that may be -1, which means `unknown`."""
-    return Coded(np.where(codes < 0, len(texts), codes).astype(np.int32), [*texts, unknown])
+def renamed(codes: np.ndarray, texts: Sequence[str]) -> Coded:
+    """Make a column of codes that may be -1, which means an unknown text, here an empty one."""
+    return Coded(np.where(codes < 0, len(texts), codes).astype(np.int32), [*texts, ""])
