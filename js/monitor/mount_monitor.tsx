@@ -5,8 +5,7 @@ import { askToStay } from "../host/notes";
 import type { Lost } from "../ui/kept_focus";
 import { isShortcut, ownKeys } from "../ui/own_keys";
 import { bindSize } from "../ui/resize_handle";
-import { styledShadow } from "../ui/styled_shadow";
-import { detectTheme, watchTheme } from "../ui/theme";
+import { themedRoot } from "../ui/styled_shadow";
 import type { MonitorHost } from "./host";
 import { Monitor } from "./monitor";
 import { focusRow } from "./rows";
@@ -30,15 +29,8 @@ export function mountMonitor(
   signal: AbortSignal,
   height?: Height,
 ): MonitorStore {
-  const shadow = styledShadow(element, STYLES);
-  const root = document.createElement("div");
-  root.className = "tfv monitor";
+  const root = themedRoot(element, "tfv monitor", STYLES, signal);
   if (!height) root.dataset.page = "";
-  shadow.append(root);
-  const retheme = () => (root.dataset.theme = detectTheme(element));
-  retheme();
-  watchTheme(element, retheme, signal);
-
   const store = new MonitorStore(host, signal);
   const sizes = {
     height: () => height?.read() ?? null,

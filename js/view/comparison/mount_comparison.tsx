@@ -5,8 +5,7 @@ import type { Host } from "../../host/host";
 import type { Store } from "../../state/store";
 import { followKeys, ownKeys } from "../../ui/own_keys";
 import { timelinePane } from "../../ui/page_panes";
-import { styledShadow } from "../../ui/styled_shadow";
-import { detectTheme, watchTheme } from "../../ui/theme";
+import { themedRoot } from "../../ui/styled_shadow";
 import { type Mounted, mount } from "../mount";
 import { bindDetailsWidth, shrinkToLanes } from "../sizes";
 import { STYLES } from "../styles";
@@ -28,14 +27,8 @@ export async function mountComparison(
   hosts: readonly Host[],
   signal: AbortSignal,
 ): Promise<void> {
-  const shadow = styledShadow(element, [...STYLES, comparison]);
-  const root = document.createElement("div");
-  root.className = "tfv compared";
+  const root = themedRoot(element, "tfv compared", [...STYLES, comparison], signal);
   if (OWNS_PAGE) root.dataset.page = "";
-  const retheme = () => (root.dataset.theme = detectTheme(element));
-  retheme();
-  watchTheme(element, retheme, signal);
-  shadow.append(root);
   const keys = ownKeys(element, root, signal);
   if (hosts[0].link) followKeys(hosts[0].link, keys, signal);
   const sides = NAMES.map((name) => sidePane(name, signal));
