@@ -1,6 +1,7 @@
 """Reports in Markdown: bounded, the same each time, and nothing but text whatever a trace is called."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 import tfvis_nb as tv
 from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import DATA, real_trace
+from tests.support.coded_trace import coded
 from tests.support.made_steps import CPU, built
 from tfvis_nb.analysis import compare
 from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
@@ -19,7 +21,7 @@ from tfvis_nb.cli import main
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.markup import markdown_code, markdown_text
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.writing.report import HEAD_BYTES, report_head
+from tfvis_nb.writing.report import HEAD_BYTES, brief, report_head
 
 FILES = (
     "gpu_tf221_mlp.pb.xz",
@@ -108,6 +110,17 @@ def test_heads_have_headline_and_first_findings(file: str) -> None:
     assert len(report_head(trace, 300).encode()) <= 300
 
 
+@pytest.mark.parametrize("most", [1200, 3000])
+def test_brief_reports_are_bounded(most: int) -> None:
+    for trace in (hostile_trace(), *(real_trace(DATA / file) for file in FILES)):
+        assert len(brief(trace, most).encode()) <= most
+
+
+def test_a_line_has_the_time_of_all_its_phases() -> None:
+    report = coded().report()
+    assert report.count("`Cell [7]:2`") == 1
+
+
 def test_heads_have_no_code_folders_and_hosts() -> None:
     trace = real_trace(DATA / "recordings" / "cpu_tf221_out_of_memory.parquet")
     head, report = report_head(trace), trace.report()
@@ -135,7 +148,7 @@ def test_heads_name_no_hosts_and_folders(op: str, shared: str) -> None:
     assert (op in report_head(trace)) == (op == shared)
 
 
-@pytest.mark.parametrize("written", [Trace.report, report_head])
+@pytest.mark.parametrize("written", [Trace.report, report_head, partial(brief, most_bytes=3000)])
 def test_hostile_names_are_text(written: Callable[[Trace], str]) -> None:
     trace = hostile_trace()
     trace.notes.append("![](http://x/a.png) <https://x> www.x.org me@x.org [a](b) | `c`")

@@ -57,13 +57,13 @@ def markdown_text(text: str, most: int = _LONGEST) -> str:
     return _LINKS.sub(r"\\\g<0>", _MARKS.sub(r"\\\g<0>", plain))
 
 
-def markdown_code(text: str) -> str:
+def markdown_code(text: str, most: int = _LONGEST_CODE) -> str:
     """Return a text as a code span of Markdown, cut to one line.
 
     >>> print(markdown_code("a `b` c"))
     `` a `b` c ``
     """
-    plain = printable(" ".join(text.split()), _LONGEST_CODE)
+    plain = printable(" ".join(text.split()), most)
     fence = "`" * (max(map(len, re.findall("`+", plain)), default=0) + 1)
     return f"{fence} {plain} {fence}" if "`" in plain or not plain else f"{fence}{plain}{fence}"
 

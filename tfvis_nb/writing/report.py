@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import PureWindowsPath
 from typing import Any
 
@@ -18,7 +19,7 @@ from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.analysis.steps.difference_text import difference_text
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_duration
-from tfvis_nb.core.labels import NO_OP, one_line
+from tfvis_nb.core.labels import NO_OP, one_line, printable
 from tfvis_nb.core.markup import markdown_code, markdown_text
 from tfvis_nb.core.note_order import most_important_first
 from tfvis_nb.core.places import without_places
@@ -30,7 +31,11 @@ HEAD_BYTES = 2000
 """Limit on the bytes of the head of a report."""
 
 _FINDINGS, _EVENTS, _LINES, _NOTES, _OPS = 6, 3, 5, 8, 5
+_BRIEF_FINDINGS, _CODE_LETTERS = 3, 200
+_LETTERS = (1000, 500, 300, 200, 140, 100, 70, 40, 20)
+"""Lengths to which texts are cut until a brief report fits."""
 _LONGEST_SHARED = 400
+_SIDES = {"device_ns": "on devices", "host_ns": "on hosts", "network_ns": "in transfers"}
 _PER = {"steps": " a step", "iterations": " an iteration", "recordings": ""}
 """Unit of a comparison to the words after its times."""
 
@@ -46,13 +51,31 @@ def report(trace: Trace, against: Trace | None = None) -> str:
         "",
         f"**{markdown_text(facts['headline'])}**",
         "",
-        *([] if against is None else _compared(trace, against)),
+        *([] if against is None else [*compared(trace, against), ""]),
         *(f"- {markdown_text(line.term)}: {markdown_text(line.value)}" for line in overview_lines(facts)),
         *_section("Findings", _findings(trace)),
         *_section("Lines with the most time", _lines(trace)),
         *_section("Notes", _notes(trace)),
     ]
     return "\n".join(_first_words(lines)) + "\n"
+
+
+def brief(trace: Trace, most_bytes: int) -> str:
+    """Return the headline, three findings and the five lines with the most time, as `report` has them.
+
+    Texts are cut until the UTF-8 form fits.
+    """
+    for letters in _LETTERS:
+        quoted = partial(markdown_text, most=letters)
+        lines = [
+            f"**{quoted(overview(trace)['headline'])}**",
+            *_section("Findings", _findings(trace, quoted, _BRIEF_FINDINGS)),
+            *_section("Lines with the most time", _lines(trace, letters=min(letters, _CODE_LETTERS))),
+        ]
+        text = "\n".join(lines) + "\n"
+        if len(text.encode()) <= most_bytes:
+            break
+    return text
 
 
 def report_head(trace: Trace, most: int = HEAD_BYTES) -> str:
@@ -84,14 +107,14 @@ def _shared(text: str) -> str:
     return markdown_text(without_places(text), _LONGEST_SHARED)
 
 
-def _compared(trace: Trace, base: Trace) -> list[str]:
+def compared(trace: Trace, base: Trace) -> list[str]:
     """Compare with a base: the sentences of a comparison, and the ops that changed most."""
     sentences = " ".join(map(str, comparison_headline(base, trace)))
     names = f"A is {markdown_code(base.title or 'the base')}, B is this trace."
     table = compare(base, trace)
     per = _PER[table.attrs["unit"]] if "unit" in table.attrs else ""
     rows = table[table["step_difference_ns"].abs() > 0].head(_OPS).to_dict("records")
-    return [f"{names} {markdown_text(sentences)}", "", *(_change(row, per) for row in rows), ""]
+    return [f"{names} {markdown_text(sentences)}", "", *(_change(row, per) for row in rows)]
 
 
 def _change(row: dict[Any, Any], per: str) -> str:
@@ -123,7 +146,9 @@ def _first_words(lines: list[str]) -> Iterator[str]:
         yield line
 
 
-def _findings(trace: Trace, quoted: Callable[[str], str] = markdown_text) -> Iterator[str]:
+def _findings(
+    trace: Trace, quoted: Callable[[str], str] = markdown_text, most: int = _FINDINGS
+) -> Iterator[str]:
     table = findings(trace)
     if reason := why_not(table):
         yield f"Not available: {quoted(reason)}."
@@ -131,13 +156,13 @@ def _findings(trace: Trace, quoted: Callable[[str], str] = markdown_text) -> Ite
     if table.empty:
         yield f"{NOTHING}."
     names = ("title", "level", "share", "figures", "text", "advice", "events", "event_count")
-    rows = zip(*(table[name].head(_FINDINGS) for name in names), strict=True)
+    rows = zip(*(table[name].head(most) for name in names), strict=True)
     for number, (title, level, share, figures, text, advice, events, count) in enumerate(rows, 1):
-        sentences = f"{quoted(text)} {quoted(advice)} {_events(events, count)}".strip()
+        sentences = " ".join(filter(None, (quoted(text), quoted(advice), _events(events, count))))
         yield f"{number}. **{quoted(title)}** ({level}{share_of(share, figures)}). {sentences}"
-    if len(table) > _FINDINGS:
+    if len(table) > most:
         yield ""
-        yield f"{len(table) - _FINDINGS:,} more findings are in `trace.findings`."
+        yield f"{len(table) - most:,} more findings are in `trace.findings`."
     if overlap(table):
         yield ""
         yield OVERLAP
@@ -149,21 +174,24 @@ def _events(events: list[int], count: int) -> str:
     return f"Events {shown}{f' of {count:,}' if count > _EVENTS else ''}." if events else ""
 
 
-def _lines(trace: Trace, *, has_code: bool = True) -> Iterator[str]:
+def _lines(trace: Trace, *, has_code: bool = True, letters: int = _CODE_LETTERS) -> Iterator[str]:
     table = source_lines(trace)
     if reason := why_not(table):
         yield f"Not available: {markdown_text(reason)}."
         return
-    for row in table[table["file"] != ""].head(_LINES).to_dict("records"):
+    # The phases of a line are rows of their own.
+    lines = table[table["file"] != ""].groupby(["file", "line", "text"], sort=False)[[*_SIDES]].sum()
+    lines = lines.sort_values(["device_ns", "host_ns"], ascending=False, kind="stable")
+    for row in lines.head(_LINES).reset_index().to_dict("records"):
         # Without folders, which name a user's home.
-        place = markdown_code(f"{PureWindowsPath(row['file']).name}:{row['line']}")
-        code = f": {markdown_code(row['text'].strip())}" if has_code else ""
+        name = printable(PureWindowsPath(row["file"]).name, letters)
+        code = f": {markdown_code(row['text'].strip(), letters)}" if has_code else ""
+        place = markdown_code(f"{name}:{row['line']}", letters + 20)
         yield f"- {place}, {_times(row)}{code}"
 
 
 def _times(row: dict[Any, Any]) -> str:
-    names = {"device_ns": "on devices", "host_ns": "on hosts", "network_ns": "in transfers"}
-    parts = [f"{format_duration(row[name])} {where}" for name, where in names.items() if row[name]]
+    parts = [f"{format_duration(row[name])} {where}" for name, where in _SIDES.items() if row[name]]
     return ", ".join(parts) or "no time"
 
 
