@@ -12,6 +12,7 @@ import tfvis_nb as tv
 from tests.real_traces import DATA, real_trace
 from tests.support.fleet_dataset import fleet_dataset
 from tfvis_nb.cli import main, query
+from tfvis_nb.sql.limits import CELL_BYTES, ROWS
 
 MLP, OLD = DATA / "gpu_tf221_mlp.pb.xz", DATA / "gpu_tf218_mlp.pb.xz"
 TOTALS = "SELECT op, sum(duration_ns) AS ns FROM events GROUP BY op ORDER BY op"
@@ -58,10 +59,10 @@ def test_datasets_answer_as_well(tmp_path: Path, capsys: pytest.CaptureFixture[s
 def test_rows_and_values_are_limited(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["query", str(MLP), "SELECT i FROM range(20000) t(i)", "--format", "csv"]) == 0
     out, notes = capsys.readouterr()
-    assert out.split() == ["i", *map(str, range(query.ROWS))]
+    assert out.split() == ["i", *map(str, range(ROWS))]
     assert "10,000" in notes
     (row,) = json.loads(printed(capsys, MLP, "SELECT repeat('é', 100000) AS text", "--format", "json"))
-    assert len(row["text"].encode()) <= query.CELL_BYTES + 3
+    assert len(row["text"].encode()) <= CELL_BYTES + 3
 
 
 def test_time_is_limited(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

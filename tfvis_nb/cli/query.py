@@ -19,13 +19,11 @@ from tfvis_nb.cli.verb import verb
 from tfvis_nb.core.labels import printable
 from tfvis_nb.reading.sources.files import DATASET
 from tfvis_nb.sql.connection import is_of_duckdb, select, trace_connection
+from tfvis_nb.sql.limits import CELL_BYTES, ROWS, SECONDS, cell
 from tfvis_nb.texts import Text, text_of
 
 if TYPE_CHECKING:
     import duckdb
-
-SECONDS, ROWS, CELL_BYTES = 30, 10_000, 64 << 10
-"""Limits on the time of a query, the rows of its result, and the bytes of a value."""
 
 _LETTERS = 80
 
@@ -98,7 +96,7 @@ def _connection(
 def _print(table: pa.Table, form: str) -> None:
     names = table.column_names
     rows = [
-        [_cell(value) for value in row] for row in zip(*map(pa.ChunkedArray.to_pylist, table), strict=True)
+        [cell(value) for value in row] for row in zip(*map(pa.ChunkedArray.to_pylist, table), strict=True)
     ]
     if form == "json":
         print(json.dumps([dict(zip(names, row, strict=True)) for row in rows], indent=1))  # noqa: T201
@@ -107,16 +105,6 @@ def _print(table: pa.Table, form: str) -> None:
     else:
         shown = pd.DataFrame(rows, columns=names, dtype=object).map(_shown)
         print(shown.to_string(index=False, max_colwidth=None) if rows else "(no rows)")  # noqa: T201
-
-
-def _cell(value: Any) -> Any:
-    """Return a value for JSON; a long value is cut and becomes text."""
-    text = value if isinstance(value, str) else json.dumps(value, default=str)
-    # A node's name may hold half a surrogate pair.
-    data = text.encode("utf-8", "backslashreplace")
-    if len(data) > CELL_BYTES:
-        return data[:CELL_BYTES].decode("utf-8", "ignore") + "\u2026"
-    return data.decode() if isinstance(value, str) else json.loads(text, parse_constant=lambda _: None)
 
 
 def _shown(value: Any) -> str:

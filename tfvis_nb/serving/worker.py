@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from tfvis_nb.core.memory_limit import limit_memory
 from tfvis_nb.serving.frames import EVERY_VIEW, pack, read_frames, write_frame
 from tfvis_nb.texts import Text, text_of
 
@@ -81,7 +82,7 @@ def main() -> None:
                 widget = _opened(request, pipe)
                 shown.append(widget)
         except BaseException as error:  # noqa: BLE001 - the user waits
-            _limit(None)
+            limit_memory(None)
             pipe.send(EVERY_VIEW, {"method": "refused", "sentence": _reason(error, request["most_bytes"])})
             os._exit(0)  # without waiting for the reading thread
         handle = partial(_handle, widget, pipe, request)
@@ -124,7 +125,7 @@ def _opened(request: dict[str, Any], pipe: _Pipe) -> Any:
         # Libraries that run out of memory while loading end the process, so those of traces come first.
         from tfvis_nb.display.monitor import trace_files  # noqa: F401
 
-        _limit(request["most_bytes"])
+        limit_memory(request["most_bytes"])
     return show(Path(request["path"]))
 
 
@@ -138,29 +139,6 @@ def _send_state(widget: Any, pipe: _Pipe, view: int, kind: str) -> None:
         pipe.begin(widget.comm.comm_id)
         state, paths, buffers = _remove_buffers(widget.get_state(names))
         pipe.send(view, {"method": "open", "view": kind, "state": state, "buffer_paths": paths}, buffers)
-
-
-def _limit(most_bytes: int | None) -> None:
-    """Limit the memory of this process, or lift the limit to be able to report that it was reached."""
-    try:
-        import resource
-    except ImportError:  # only on Unix
-        return
-    # Not RLIMIT_AS: allocators and thread pools reserve far more addresses than they use. Memory of loaded
-    # libraries does not count: OpenBLAS alone reserves a gigabyte.
-    _, most = resource.getrlimit(resource.RLIMIT_DATA)
-    with contextlib.suppress(ValueError):  # there already is a lower limit
-        wanted = most if most_bytes is None else _data_bytes() + most_bytes
-        resource.setrlimit(resource.RLIMIT_DATA, (wanted, most))
-
-
-def _data_bytes() -> int:
-    """Return the current size that counts for RLIMIT_DATA; 0 if unknown."""
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return 0
-    return next((1024 * int(line.split()[1]) for line in lines if line.startswith("VmData:")), 0)
 
 
 def _send_comms_to(pipe: _Pipe) -> None:

@@ -33,7 +33,7 @@ _ISOLATION = {
 
 
 _CONNECTIONS: weakref.WeakKeyDictionary[Trace, Any] = weakref.WeakKeyDictionary()
-"""The connection for `trace_sql` of each trace; not in the traces, so that these can be pickled."""
+"""The connection of each trace that queries share; not in the traces, so that these can be pickled."""
 
 
 def trace_connection(trace: Trace, against: Trace | None = None) -> duckdb.DuckDBPyConnection:
@@ -46,12 +46,18 @@ def trace_connection(trace: Trace, against: Trace | None = None) -> duckdb.DuckD
 
 def trace_sql(trace: Trace, query: str, against: Trace | None = None) -> pd.DataFrame:
     """Return the result of one SELECT over the tables of a trace."""
+    return frame(select(kept_connection(trace, against), query))
+
+
+def kept_connection(trace: Trace, against: Trace | None = None) -> duckdb.DuckDBPyConnection:
+    """Return the connection that queries of a trace share; a new one for a comparison."""
     if against is not None:
-        return frame(select(trace_connection(trace, against), query))
+        return trace_connection(trace, against)
     if trace not in _CONNECTIONS:
         # A proxy, because a value that refers to its key would keep it forever.
         _CONNECTIONS[trace] = trace_connection(weakref.proxy(trace))
-    return frame(select(_CONNECTIONS[trace], query))
+    connection: duckdb.DuckDBPyConnection = _CONNECTIONS[trace]
+    return connection
 
 
 def connect(
