@@ -12,7 +12,7 @@ import tfvis_nb as tv
 from tests.real_traces import DATA
 from tests.support.session_files import filled
 
-HEAVY = {"tensorflow", "jax", "bokeh", "anywidget", "ipywidgets", "IPython"}
+HEAVY = {"tensorflow", "jax", "bokeh", "anywidget", "ipywidgets", "IPython", "mcp", "pydantic", "duckdb"}
 
 LOADED = "import json, sys; print(json.dumps(sorted({name.partition('.')[0] for name in sys.modules})))"
 

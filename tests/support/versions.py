@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from tests.support.environments import ROOT, kept
 from tests.support.requirements import of_extra, requirements, without_gpus
 
-_EXTRAS = ("fleet", "lab", "pictures", "remote", "sql")
+_EXTRAS = ("fleet", "lab", "mcp", "pictures", "remote", "sql")
 _TOOLS = ("aiohttp", "hypothesis", "import-linter", "ipykernel", "mistune", "pytest", "pytest-xdist")
 SETS = {
     "lowest": ("lowest-direct", []),

@@ -15,6 +15,7 @@ VERBS = {
     "convert": "alias of export",
     "info": "summarize traces: steps, devices, busy times, longest ops, transfers",
     "query": "answer a question in SQL about traces or a dataset",
+    "mcp": "let assistants read traces, over the Model Context Protocol",
     "ingest": "read many traces into a dataset of Parquet tables",
     "check": "check traces against limits and against a base, for CI",
     "fleet": "show which steps and tasks of a dataset of traces are slow, as a page",

@@ -1,0 +1,1 @@
+"""A server of the Model Context Protocol, which lets assistants read traces."""
