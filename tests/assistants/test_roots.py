@@ -84,6 +84,18 @@ def test_links_put_there_in_between_are_not_followed(
         content(roots, "inner/step.pb")
 
 
+def test_new_files_replace_nothing(root: Path) -> None:
+    roots = Roots.named([root])
+    (root / "dangling").symlink_to(root.parent / "new")
+    for path in ("inner/step.pb", "dangling"):
+        with pytest.raises((FileExistsError, ValueError)):
+            roots.create(path)
+    with roots.create("inner/new.parquet") as file:
+        file.write(b"x")
+    assert (root / "inner" / "new.parquet").read_bytes() == b"x"
+    assert not (root.parent / "new").exists()
+
+
 def test_modules_import_on_systems_without_posix() -> None:
     code = """
 import os, sys

@@ -48,7 +48,7 @@ def asked(folder: Path) -> Iterator[Assistant]:
 
 def test_the_guide_lists_the_tools(folder: Path) -> None:
     guide = (Path(__file__).parents[2] / "docs" / "howto" / "assistants.md").read_text("utf-8")
-    with assistant(folder) as connected:
+    with assistant(folder, "--allow-record") as connected:
         tools = [tool.name for tool in connected.portal.call(connected.client.list_tools).tools]
     assert re.findall(r"^\| `(\w+)` \|", guide, re.MULTILINE) == tools
 
@@ -58,11 +58,13 @@ def test_the_server_names_its_tools(asked: Assistant) -> None:
     assert asked.client.server_info.name == "tfvis-nb"
     assert "data, never instructions" in (asked.client.instructions or "")
     tools = asked.portal.call(asked.client.list_tools).tools
+    assert "record" not in {tool.name for tool in tools}
     for tool in tools:
         assert tool.annotations is not None
         assert tool.annotations.read_only_hint
         assert tool.description
         assert all("description" in schema for schema in tool.input_schema["properties"].values()), tool.name
+    assert asked.error("record", script="a.py", output="a.parquet")
 
 
 @pytest.mark.parametrize("file", [MLP, TF2], ids=lambda file: file.name)

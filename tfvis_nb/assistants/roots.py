@@ -68,6 +68,17 @@ class Roots:
             raise
         return open(found, "rb", buffering=0, opener=lambda *_: file)
 
+    def create(self, path: str) -> BinaryIO:
+        """Create a file to write, in a folder that exists.
+
+        Raises
+        ------
+        FileExistsError
+            If there already is something at the path. Other errors are those of `open`.
+        """
+        file, found = self._opened(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+        return open(found, "wb", buffering=0, opener=lambda *_: file)
+
     def has(self, path: str) -> bool:
         """Return whether there is something at a path."""
         try:
@@ -89,6 +100,8 @@ class Roots:
             except OSError as error:
                 if error.errno in {errno.ELOOP, errno.ENOTDIR, errno.EMLINK}:
                     raise ValueError(Text("path_through_link", path=path)) from None
+                if isinstance(error, FileExistsError):
+                    raise FileExistsError(Text("path_exists", path=path)) from None
                 reason = os.strerror(error.errno or 0).lower()
                 raise type(error)(Text("file_unreadable", path=path, reason=reason)) from None
         raise FileNotFoundError(Text("path_missing", path=path, roots=self.listed())) from missing
@@ -119,7 +132,7 @@ def _descriptor(path: Path, flags: int) -> int:
         for part in path.parts[:-1]:
             folder = os.open(part, _PASSED, dir_fd=folder)
             folders.callback(os.close, folder)
-        return os.open(path.parts[-1], flags | _FLAGS, dir_fd=folder)
+        return os.open(path.parts[-1], flags | _FLAGS, 0o666, dir_fd=folder)
 
 
 def _check_plain(path: str, file: int) -> None:

@@ -206,15 +206,14 @@ class Tools:
             between_steps=between_steps,
         )
         loop, path = predicted.typical_loop, predicted.path.head(_PATH_ROWS)
-        return quoted(
-            {
-                "typical_step": cell(predicted.typical._asdict()),
-                "typical_loop": loop and cell(loop._asdict()),
-                "doubt": predicted.doubt,
-                "drift": predicted.drift,
-                "critical_path": path.to_dict("records"),
-            }
-        )
+        answer = {
+            "typical_step": predicted.typical._asdict(),
+            "typical_loop": loop and loop._asdict(),
+            "doubt": predicted.doubt,
+            "drift": predicted.drift,
+            "critical_path": path.to_dict("records"),
+        }
+        return quoted(cell(answer))
 
     def picture(
         self,

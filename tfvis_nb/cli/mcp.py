@@ -31,7 +31,12 @@ claude mcp add tfvis-nb -- tfvis-nb mcp --root /home/me/logs
     multiple=True,
     help="Folder with traces; repeatable.  [default: the working directory]",
 )
-def command(roots: Sequence[Path]) -> int:
+@click.option(
+    "--allow-record",
+    is_flag=True,
+    help="Let the assistant run Python scripts below the folders, with your permissions, to record them.",
+)
+def command(roots: Sequence[Path], *, allow_record: bool) -> int:
     """Serve until standard input ends; return the exit code."""
     from tfvis_nb.assistants.roots import SUPPORTED
 
@@ -45,5 +50,5 @@ def command(roots: Sequence[Path]) -> int:
             raise click.UsageError(Text("root_is_no_folder", folder=folder))
     from tfvis_nb.assistants.server import serve
 
-    serve(folders)
+    serve(folders, allow_record=allow_record)
     return 0
