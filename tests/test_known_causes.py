@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchmarks.known_causes.__main__ import FEWEST_MEASURED, report
+from benchmarks.known_causes.__main__ import FEWEST_MEASURED, MOST_ASKED_BYTES, report
+from benchmarks.known_causes.asking import ask
 from benchmarks.known_causes.false_findings import Run, false_findings
 from benchmarks.known_causes.judging import judged
 from benchmarks.known_causes.program import MARK, load, names
+from tests.support.coded_trace import coded
 from tfvis_nb import Trace, events
 
 MEASURED = "lock_of_telemetry"
@@ -95,6 +97,13 @@ def test_report_tells_nothing_of_one_measured_program(
     assert MEASURED not in text + third
     assert "input_bound" not in third
     assert ("the cause is the first finding" in third) == (count >= FEWEST_MEASURED)
+
+
+def test_an_assistant_finds_the_line_in_two_calls(tmp_path: Path) -> None:
+    coded().to_parquet(tmp_path / "coded.parquet")
+    (answer,) = ask([([tmp_path / "coded.parquet"], {"Cell [7]:2"})])
+    assert answer.names_line
+    assert (answer.calls, answer.size < MOST_ASKED_BYTES) == (2, True)
 
 
 def test_judging_skips_programs_without_recordings(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.known_causes.asking import Asked, ask
 from benchmarks.known_causes.judging import ORDER, Judged, Prediction, judged
 from benchmarks.known_causes.program import load, names
 from benchmarks.known_causes.recording import recorded
@@ -31,9 +32,12 @@ HEAD = (
     "twin's problems",
     "false",
     "null",
+    "calls to the line",
 )
 FEWEST_MEASURED = 8
 """With fewer measured programs, a summary would reveal single results."""
+MOST_ASKED_BYTES = 8000
+"""Limit on the answers until one names the line."""
 
 
 def main() -> int:
@@ -60,8 +64,16 @@ def main() -> int:
         pairs = [(name, folder) for name in chosen for folder in folders]
         with multiprocessing.get_context("spawn").Pool(os.cpu_count()) as pool:
             found = [one for one in pool.starmap(judged, pairs, chunksize=1) if one is not None]
+        found = with_answers(found)
     report(found, texts=given.texts)
     return 0 if found else 1
+
+
+def with_answers(found: list[Judged]) -> list[Judged]:
+    """Ask a server for the line of each program that has one."""
+    questions = [one.question for one in found if one.question is not None]
+    answers = iter(ask(questions))
+    return [one if one.question is None else one._replace(asked=next(answers)) for one in found]
 
 
 def report(found: list[Judged], *, texts: bool = False) -> None:
@@ -105,7 +117,12 @@ def _cells(one: Judged) -> tuple[str, ...]:
         ", ".join(one.problems),
         "; ".join(one.false),
         f"{sum(pair.differ for pair in pairs)}, {sum(pair.code for pair in pairs)} of {len(pairs)}",
+        "" if one.asked is None else _asked(one.asked),
     )
+
+
+def _asked(answer: Asked) -> str:
+    return f"{'' if answer.names_line else 'NO: '}{answer.calls}, {answer.size / 1000:.1f} kB"
 
 
 def _prediction(found: Prediction | None) -> str:
@@ -138,6 +155,8 @@ def _summary(found: list[Judged]) -> list[Row]:
     enough = [one for one in separated if one.comparison and one.comparison.enough]
     directed = [one for one in enough if one.comparison and one.comparison.differ and one.says_direction]
     lines = [one for one in causes if one.names_line]
+    answers = [one.asked for one in found if one.asked is not None]
+    short = [one for one in answers if one.names_line and one.size <= MOST_ASKED_BYTES]
     return [
         _part("the cause is the first finding", sum(one.names_cause for one in causes), len(causes), 0.85),
         _part("the line is right", len(lines), len(causes), 0.85),
@@ -153,6 +172,7 @@ def _summary(found: list[Judged]) -> list[Row]:
         ),
         _part("separated pairs have steps to compare", len(enough), len(separated), 1),
         _part("of these, differ, and how", len(directed), len(enough), 1),
+        _part("lines of source_lines are found in 2 calls, 8 kB", len(short), len(answers), 1),
         *(
             _part(what, sum(flags), len(flags), bound, most=True)
             for what, flags, bound in (

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 import tfvis_nb as tv
+from benchmarks.known_causes.asking import Asked, Question
 from benchmarks.known_causes.false_findings import Run, false_findings, texts_in
 from benchmarks.known_causes.program import VARIANTS, Program, load
 from benchmarks.known_causes.recording import files, times_file
@@ -96,6 +97,10 @@ class Judged(NamedTuple):
     """The claims about each pair of recordings of the same code."""
     texts: str
     """All findings of both variants."""
+    question: Question | None
+    """The recording and the marked lines, if `source_lines` has one of them."""
+    asked: Asked | None = None
+    """What the answer took."""
 
     @property
     def names_cause(self) -> bool:
@@ -175,7 +180,14 @@ def judged(name: str, folder: Path) -> Judged | None:
             f"\n{program.name} {key}\n{run.trace.overview}\n{run.trace.findings}\n"
             for key, run in runs.items()
         ),
+        _question(files(folder, program, "slow", 0), slow),
     )
+
+
+def _question(parts: list[Path], slow: Recording) -> Question | None:
+    table = slow.trace.source_lines
+    lines = {f"{Path(file).name}:{line}" for file, line in zip(table["file"], table["line"], strict=True)}
+    return None if slow.places.isdisjoint(lines) else (parts, slow.places)
 
 
 def _read(program: Program, variant: str, repeat: int, folder: Path) -> Recording:
