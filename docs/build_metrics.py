@@ -1,4 +1,4 @@
-"""Write docs/metrics.md, a template with metrics and thresholds, docs/glossary.md, and types in js/.
+"""Write docs/metrics.md and parts of the skill from templates, docs/glossary.md, and types in js/.
 
 ``python docs/build_metrics.py`` writes the files, ``--check`` fails if one is not up to date.
 """
@@ -29,6 +29,7 @@ from typing import (
 
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.metrics import MODULES, definitions
+from tfvis_nb.core.palette import ACTIVITIES, LABELS
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.display import messages
 from tfvis_nb.display.dashboard.tabs_widget import PanelsWidget
@@ -54,6 +55,7 @@ from tfvis_nb.session.snapshot import MonitorState
 _DOCS = Path(__file__).parent
 PAGE = _DOCS / "metrics.md"
 TEMPLATE = _DOCS / "templates" / "metrics.md"
+SKILL = _DOCS.parent / "tfvis_nb" / "skill" / "references"
 _JS = _DOCS.parent / "js"
 MESSAGES = _JS / "host" / "messages.ts"
 SCHEMA = _JS / "model" / "wire" / "schema.ts"
@@ -68,7 +70,12 @@ def pages() -> dict[Path, str]:
     parts = json.loads(GLOSSARY.read_text(encoding="utf-8"))
     terms = sorted(item for part in parts.values() for item in part.items())
     glossary = f"{_GLOSSARY_HEAD}{_table(('term', 'meaning'), terms)}\n"
+    skill = {
+        SKILL / path.name: _filled(path.read_text(encoding="utf-8"))
+        for path in (_DOCS / "templates" / "skill").iterdir()
+    }
     return {
+        **skill,
         PAGE: metrics(),
         _DOCS / "glossary.md": glossary,
         MESSAGES: message_types(),
@@ -89,8 +96,18 @@ def metrics() -> str:
     analyses = sorted([*MODULES, *FLEET_MODULES])
     if sorted(named) != analyses:
         raise ValueError(f"{TEMPLATE} has tables of {sorted(named)}; the analyses are {analyses}")
+    return _filled(template).replace("{{ thresholds }}", _thresholds())
+
+
+def _filled(template: str) -> str:
     text = re.sub(r"\{\{ figures (\w+) \}\}", lambda match: _definitions(match[1]), template)
-    return text.replace("{{ thresholds }}", _thresholds())
+    return text.replace("{{ activities }}", _activities())
+
+
+def _activities() -> str:
+    meanings = json.loads(GLOSSARY.read_text(encoding="utf-8"))["tooltips"]
+    names = [LABELS[name] for name in (*ACTIVITIES[:-1], "idle", "unknown")]
+    return _table(("activity", "meaning"), [(name, meanings[name]) for name in names])
 
 
 def _definitions(name: str) -> str:

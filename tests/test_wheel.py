@@ -60,6 +60,10 @@ def test_wheel_holds_the_view_and_no_sources(wheel: Path) -> None:
     texts = {name: zipfile.ZipFile(wheel).read(name)[:200].decode() for name in bundles}
     assert [name for name, text in texts.items() if "preact: Copyright" not in text] == []
     assert "tfvis_nb/py.typed" in names
+    skill = REPOSITORY / "tfvis_nb" / "skill"
+    pages = {path.relative_to(REPOSITORY).as_posix() for path in skill.rglob("*.md")}
+    assert len(pages) == 5
+    assert {name for name in names if name.startswith("tfvis_nb/skill/")} == pages
     roots = {name.partition("/")[0] for name in names}
     assert {root for root in roots if not root.endswith((".dist-info", ".data"))} == {"tfvis_nb"}
     assert [name for name in names if name.endswith((".ts", ".tsx", ".test.js"))] == []

@@ -23,6 +23,7 @@ VERBS = {
     "run": "trace a Python script without changing it",
     "capture": "record running TensorFlow processes, also on other machines",
     "doctor": "check the installation and suggest fixes",
+    "skill": "print the guide for AI assistants, or copy it to their folder of skills",
     "completion": "write the completion script of a shell",
 }
 """Verb to its description. Its command is ``command`` in the module of the same name."""
