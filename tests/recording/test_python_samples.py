@@ -248,11 +248,16 @@ def test_samples_survive_files_and_hold_no_values(tmp_path: Path) -> None:
 
 def test_program_of_many_stretches_keeps_few_samples(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tfvis_nb.recording.python_samples.MOST_SAMPLES", 8)
+    thread = threading.Thread(target=add)
     with tv.trace() as t:
         run_something()
+        thread.start()
         compute()
         compute()
-    assert 2 <= len(t.metadata[PYTHON_SAMPLES]) <= 8
+        thread.join()
+    samples, of_threads = t.metadata[PYTHON_SAMPLES], t.metadata[THREAD_SAMPLES]
+    assert 2 <= len(samples) <= 8
+    assert set(of_threads["time_ns"]) <= set(samples["time_ns"])
 
 
 JOB = "import time\ndef work():\n    time.sleep(0.3)\n"

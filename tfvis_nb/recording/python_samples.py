@@ -104,6 +104,8 @@ class PythonSampler:
         gc.callbacks.append(self._note_collection)
         if not self._lines:
             return
+        # The first look at a file reads lists of installed packages, which takes milliseconds.
+        self._line(sys._getframe())  # noqa: SLF001
         self._interval_s = sys.getswitchinterval()
         sys.setswitchinterval(min(HANDOVER_S, self._interval_s))
         self._handover_s = sys.getswitchinterval()
@@ -202,8 +204,10 @@ class PythonSampler:
                     if late_s is None:
                         return
                     self._look(late_s, again=True)
-                if max(len(self._samples), len(self._of_threads) // _MOST_OTHERS) >= MOST_SAMPLES:
-                    del self._samples[::2], self._of_threads[::2]
+                if len(self._samples) >= MOST_SAMPLES:
+                    del self._samples[::2]
+                    times = {at for at, _ in self._samples}
+                    self._of_threads = [sample for sample in self._of_threads if sample.time_ns in times]
                     self._period_s *= 2
 
     @staticmethod
