@@ -428,6 +428,14 @@ def test_many_starts_of_small_ops_are_a_problem(starts: int, *, reported: bool) 
         assert "train.py:5 has the most time" in found[0]["text"]
 
 
+def test_long_op_outside_of_loops_is_not_the_line_of_small_ops() -> None:
+    each = 9.9 / 500
+    run = {"kind": "host", "lane": "tf_Compute/1"}
+    starts = [op("ExecutorState::Process", each * at, each * (at + 0.99), **run) for at in range(500)]
+    figures = host_compute([*starts, op("MatMul", 9.9, 10, ("train.py", 5))])["figures"]
+    assert (figures["kind"], figures["line"]) == ("runtime", "")
+
+
 def test_recorded_ops_are_not_too_small_to_be_recorded() -> None:
     each = 9.9 / 500
     run = {"kind": "host", "lane": "tf_Compute/1"}
@@ -464,6 +472,22 @@ def test_time_around_small_ops_is_an_observation(
     assert found["share"] == pytest.approx(0.75, abs=0.01)
     assert "use larger batches" in found["advice"]
     assert trace.overview["headline"].startswith("Calling functions and starting their ops takes 7")
+
+
+def test_most_small_ops_are_those_of_a_function_of_several_lines() -> None:
+    run = op("ExecutorState::Process", 0, 2, kind="host", lane="tf_Compute/1")
+    step, call = ("train.py", 30, "train"), ("train.py", 20, "train")
+    rows = [
+        op("Mul", 0.02 * at, 0.02 * at + 0.005, call, ("train.py", 3 + at % 5, "smooth"))
+        if at < 70
+        else op("Tanh", 0.02 * at, 0.02 * at + 0.005, step)
+        for at in range(100)
+    ]
+    found = host_compute([run, *rows], 2)
+    figures = found["figures"]
+    assert (figures["kind"], figures["function"], figures["line"]) == ("overhead", "smooth", "train.py:20")
+    assert figures["line_share"] == pytest.approx(0.7)
+    assert "smooth (train.py:20) has 70.0 % of them" in found["text"]
 
 
 @pytest.mark.parametrize("recorded", [1, 50])

@@ -216,7 +216,8 @@ def _causes(trace: Trace) -> Iterator[_Cause]:
         yield _Cause(lock.spent, "lock", {"python": sampled_figures(lock.sampled)}, [], CHANGEABLE.value)
     around = overhead(trace)
     if around is not None and _is_overhead(around):
-        figures = {"ops": around.ops, "each_ns": around.each_ns, "python": sampled_figures(around.sampled)}
+        where = {name: getattr(around, name) for name in ("ops", "each_ns", "line", "function", "line_share")}
+        figures = where | {"python": sampled_figures(around.sampled)}
         yield _Cause(around.spent, "overhead", figures, [], SHARE.value)
 
 
@@ -336,7 +337,10 @@ def _word_overhead(figures: Figures) -> tuple[str, str]:
         f"Python and the runtime take {step_time(figures)} to call functions and to start their ops:"
         f" {ops:,.0f} ops of {each} on average{figures.get('in_a_step', ' in a step')}."
     )
-    if figures["python"]:
+    if figures["line"]:
+        where = f"{figures['function']} ({figures['line']})" if figures["function"] else figures["line"]
+        text = f"{text[:-1]}; {where} has {format_percent(figures['line_share'])} of them."
+    elif figures["python"]:
         text = f"{text[:-1]}; {sampled_clause(figures['python'])}."
     return text, f"That is {example(figures)}. Tracing the ops is part of it."
 

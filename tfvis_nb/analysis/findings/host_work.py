@@ -36,6 +36,8 @@ _CANDIDATES = 3
 """How many of the longest lines, functions, layers and ops are measured."""
 _START = re.compile(r"ExecutorState::Process$")
 """The runtime's event of running an op, and those that follow it on the same thread."""
+_OF_LOOP = re.compile("TensorList")
+"""Ops of a tf.TensorArray, such as that in which tf.map_fn collects its results."""
 _NO_FUNCTION = ("", "<module>")
 """Names of frames outside functions, such as those of a notebook's cell."""
 _JAX_CALL = re.compile(r"PjitFunction")
@@ -81,7 +83,8 @@ class SmallOps(NamedTuple):
     starts: int
     """How often it starts working, in all steps: once for each op that does not follow another at once."""
     line: str
-    """The line with most of the time of recorded ops; ops of a loop count for its line. Empty if none."""
+    """The line of the loop with most of the time of recorded ops, or else the line with most of it. Empty if
+    most ops are not recorded, and none of a loop is: TensorFlow leaves out ops that were short before."""
 
 
 class Overhead(NamedTuple):
@@ -96,6 +99,13 @@ class Overhead(NamedTuple):
     """How often Python calls something compiled: each step, or each function of JAX."""
     sampled: SampledLine | None
     """The line of the user's code with the most samples in steps; None if none were recorded."""
+    line: str
+    """The line with at least half of the ops, or the line or caller of the deepest function that has as many;
+    empty if none has. Not a line or function that calls the step."""
+    function: str
+    """The name of that function; empty for a line."""
+    line_share: float
+    """The part of the ops that this line or function has."""
 
 
 class _Work(NamedTuple):
@@ -178,14 +188,15 @@ def small_ops(trace: Trace) -> SmallOps | None:
     if count <= recorded:
         return None
     work = _work(trace, spent.task)
-    if not len(work.event):
-        return SmallOps(spent, count, "")
-    lines = work.lines
+    lines = work.lines if 2 * recorded >= count else np.full(len(work.lines), "", object)
     if trace.stacks is not None:
         # How many ops of a loop are long enough to be recorded varies; its line is the same for all of them.
         loops = np.append(trace.stacks.loop_lines(), "")[event_stacks(trace)[work.event]]
-        lines = np.where(loops != "", loops, lines)
-    return SmallOps(spent, count, str(_sums(lines, work.own).index[0]))
+        is_array = np.array([_OF_LOOP.match(op) is not None for op in work.ops], bool)
+        loops = np.where((loops == "") & is_array, work.lines, loops)
+        lines = loops if (loops != "").any() else lines
+    named = lines != ""
+    return SmallOps(spent, count, str(_sums(lines[named], work.own[named]).index[0]) if named.any() else "")
 
 
 @per_trace
@@ -203,7 +214,20 @@ def overhead(trace: Trace) -> Overhead | None:
     steps = step_times(trace).sort_values("start_ns")
     start, end = (steps[name].to_numpy(np.int64) for name in ("start_ns", "end_ns"))
     sampled = sampled_line(trace, start, end, spent.task)
-    return Overhead(spent, len(took), float(took.mean()), max(calls, spent.steps), sampled)
+    where = _where(trace, _work(trace, spent.task))
+    return Overhead(spent, len(took), float(took.mean()), max(calls, spent.steps), sampled, *where)
+
+
+def _where(trace: Trace, work: _Work) -> tuple[str, str, float]:
+    """Return the line that has most of some ops, or else the deepest function that does: see `Overhead`."""
+    counted = work._replace(own=np.ones(len(work.own), np.int64))
+    for line, ops in _sums(counted.lines, counted.own).head(1).items():
+        if line != "" and _MOST * len(work.own) <= ops < _STEP * len(work.own):
+            return str(line), "", float(ops / len(work.own))
+    for thing in _functions(trace, counted):
+        if thing.line is not None:
+            return thing.line[0], thing.name, float(thing.chosen.mean())
+    return "", "", 0.0
 
 
 def _work(trace: Trace, task: str) -> _Work:
