@@ -246,3 +246,15 @@ def test_lock_can_be_the_cause_of_a_slow_step(
     assert (lock and lock["of_input"]) == of_input
     assert advised in slow["advice"]
     assert ("other programs" in slow["advice"]) == (lock is None)
+
+
+@pytest.mark.parametrize(("among", "named"), [(1, True), (5, False)])
+def test_thread_of_most_samples_may_hold_the_lock(among: int, *, named: bool) -> None:
+    """Its turns are too short to be waits. Loops of JAX and of sessions do not show waits at all."""
+    slow = loop(late_ms=40, samples=(OWN_THREAD,), calls=())
+    paused = loop(python_ms=15, samples=(OWN_THREAD,), calls=())
+    for trace in (slow, paused):
+        trace.metadata[THREAD_SAMPLES] = trace.metadata[THREAD_SAMPLES].iloc[::among]
+    advice = found(slow, "slow_steps.longer")["advice"]
+    assert ("data.py:50, can be" in advice, "other programs" in advice) == (named, not named)
+    assert ("data.py:50, runs" in found(paused, "between_steps")["how"]) == named

@@ -34,11 +34,12 @@ from tfvis_nb.analysis.findings.rule import (
     Texts,
     Threshold,
     beyond,
+    capital,
 )
 from tfvis_nb.analysis.findings.slow_steps import period_of
 from tfvis_nb.analysis.input.shuffle_fills import shuffle_fills
 from tfvis_nb.analysis.source.calling_thread import calling_thread
-from tfvis_nb.analysis.source.lock_waits import LOCK_ADVICE, lock_waits, other_thread
+from tfvis_nb.analysis.source.lock_waits import LOCK_ADVICE, lock_waits, other_thread, running_thread
 from tfvis_nb.analysis.source.python_samples import (
     SampledLine,
     collected_share,
@@ -135,6 +136,7 @@ def _find(trace: Trace) -> list[Finding]:
         "op": _longest_op(trace, loose, np.array([start]), np.array([end])),
         **_line_figures(sampled_line(trace, np.array([start]), np.array([end]))),
         "one_recording": is_one_recording(trace),
+        "thread": sampled_figures(running_thread(trace, "")),
         "input_ns": _input_ns(trace),
         **recorded(trace),
     }
@@ -199,6 +201,7 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
         **_line_figures(sampled),
         **({"line": ""} if not evaluation and is_of_call(trace, sampled, program["program"]) else {}),
         "lock": lock,
+        "thread": None if lock else sampled_figures(running_thread(trace, "")),
         "gc_share": collected_share(trace, start, end),
         "op_line": _line(trace, loose, op),
         "input_ns": input_ns,
@@ -252,6 +255,13 @@ def _lock(trace: Trace, start: np.ndarray, end: np.ndarray) -> dict[str, Any] | 
     if longest is None or ns < FEW.value * int((end - start).sum()):
         return None
     return {"ns": ns, "of_input": longest.of_input, "python": sampled_figures(longest.holder)}
+
+
+def _thread_sentence(figures: Figures) -> str:
+    if not figures.get("thread"):
+        return ""
+    thread = capital(other_thread(figures["thread"]))
+    return f" {thread} runs Python in most samples: the program may wait for the interpreter lock it holds."
 
 
 def _slow_input(trace: Trace) -> dict[str, Any]:
@@ -402,6 +412,7 @@ def _word_loop(figures: Figures) -> Texts:
         how += f" Python's garbage collector runs in {format_percent(figures['gc_share'])} of that time."
     if figures["period"]:
         how += f" One in {figures['period']} pauses is long, up to {format_duration(figures['longest_ns'])}."
+    how += _thread_sentence(figures)
     if figures["program"] == "keras" and not figures["line"] and not evaluation:
         return Texts(_loop_title(figures), text, _KERAS_LOOP, how.strip())
     if figures["program"] == "keras" and HOOK.fullmatch(figures["function"]):
@@ -479,6 +490,7 @@ def _word_run(figures: Figures) -> Texts:
         took = format_duration(op["self_ns"])
         text += f" In the longest of these, {op['name']} takes the most time: {took}."
         advice = "Move work that is done once out of the loop." if longest == "between_ns" else _ONCE
+    how = f"{how}{_thread_sentence(figures)}".strip()
     return Texts(f"{format_percent(figures['run_share'])} of the run is outside the steps", text, advice, how)
 
 

@@ -207,13 +207,12 @@ def _longer(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | 
         figures |= {name: call[name] for name in ("op", "op_kind", "op_ns")}
     python = _python(trace, slow, longest)
     rare_op = _is_of_op(trace, slow, longest)
-    thread = sampled_figures(running_thread(trace, str(longest.activity_task)))
     figures |= {
         "work_known": bool(slow["more_work"].notna().all()),
         "line": _line(trace, longest),
         "python": sampled_figures(python),
         "rare_op": rare_op,
-        "thread": thread if mostly_at(thread) else None,
+        "thread": sampled_figures(running_thread(trace, str(longest.activity_task))),
         "lock": _lock(trace, slow, str(longest.activity_task)),
     }
     # Steps that differ by chance, such as by the load of the machine, differ in ops that all steps run.

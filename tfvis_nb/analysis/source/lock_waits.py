@@ -32,6 +32,7 @@ LOCK_ADVICE = (
     " whole arrays."
 )
 
+_MOST = 0.5
 _CALL = re.compile(r"TFE_(?:Py_|Delete)")
 """Calls whose own time is no wait for a device."""
 
@@ -89,7 +90,7 @@ def lock_times(trace: Trace, table: pd.DataFrame, *, of_input: bool) -> np.ndarr
 
 
 def running_thread(trace: Trace, task: str) -> SampledLine | None:
-    """Return the line that other threads of the program run most, and in which part of the looks any runs.
+    """Return the line that other threads of the program run most, if any of them runs in most of the looks.
 
     A thread may hold the lock for less than shows as a wait. Its samples show that it can.
     """
@@ -99,7 +100,8 @@ def running_thread(trace: Trace, task: str) -> SampledLine | None:
     if looks is None or line is None:
         return None
     times = looks.loc[looks["task"].fillna("").isin([task, ""]), "time_ns"].dropna().unique()
-    return line._replace(share=float(np.isin(times, running["time_ns"]).mean()), samples=len(times))
+    share = float(np.isin(times, running["time_ns"]).mean())
+    return line._replace(share=share, samples=len(times)) if share > _MOST else None
 
 
 def other_thread(python: Mapping[str, Any] | None) -> str:
