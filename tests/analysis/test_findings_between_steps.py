@@ -453,6 +453,22 @@ def test_between_steps_does_not_name_the_line_of_fit(function: str, line: str) -
     assert (first["level"], first["figures"]["line"]) == ("problem", line)
 
 
+@pytest.mark.parametrize("each", [1, 3])
+def test_call_of_keras_for_each_step_is_named(each: int) -> None:
+    """Each makes an iterator. Keras's own Python between batches of one call does not."""
+    trace = _keras([30] * 9, {})
+    rows = [("MakeIterator", at * 40 * MS, 1000, -1) for at in range(0, 9, each)]
+    rows += [("IteratorGetNext", at * 40 * MS, 1000, -1) for at in range(9)]
+    rows += trace.events[["op", "start_ns", "duration_ns", "step"]].itertuples(index=False, name=None)
+    rows.sort(key=lambda row: row[1])
+    op, start, took, step = map(list, zip(*rows, strict=True))
+    columns = {"op": op, "name": op, "start_ns": start, "duration_ns": took, "step": step}
+    columns |= {"kind": ["op"] * len(op), "lane": ["python"] * len(op)}
+    called = Trace(events.build(columns), step_labels=trace.step_labels, metadata=trace.metadata)
+    advice = called.findings.set_index("id").loc["between_steps"]["advice"]
+    assert ("Call fit(), evaluate() or predict() once" in advice) == (each == 1)
+
+
 @pytest.mark.parametrize(("long_ms", "level"), [(0.9, "observation"), (1.5, "problem")])
 def test_regular_pauses_as_short_as_a_call_are_no_problem(long_ms: float, level: str) -> None:
     trace = loop([long_ms if number % 4 == 3 else 0.3 for number in range(24)], op_ms=1)

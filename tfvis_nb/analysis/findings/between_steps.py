@@ -24,7 +24,7 @@ from tfvis_nb.analysis.findings.input_bound import (
     stage_sentence,
 )
 from tfvis_nb.analysis.findings.pause_work import HOOK, eager_ops, evaluation_of, is_of_call, within
-from tfvis_nb.analysis.findings.program import faster_input, recorded
+from tfvis_nb.analysis.findings.program import ONE_ITERATOR, faster_input, recorded
 from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
     Figures,
@@ -184,6 +184,8 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     if program["program"] == "session" and sampled is None and not period:
         return None  # each run is traced by itself, which takes part of its pause
     op = _longest_op(trace, loose, start, end)
+    # A call that makes an iterator for each step is what takes the time.
+    calls_only = not evaluation and not program["remade"] and is_of_call(trace, sampled, program["program"])
     figures: dict[str, Any] = {
         "loop_share": loop_share,
         "kind": named_kinds(trace)[calling["step"].iloc[0]] if len(calling) else "",
@@ -199,7 +201,7 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
         "period": period,
         "op": op,
         **_line_figures(sampled),
-        **({"line": ""} if not evaluation and is_of_call(trace, sampled, program["program"]) else {}),
+        **({"line": ""} if calls_only else {}),
         "lock": lock,
         "thread": None if lock else sampled_figures(running_thread(trace, "")),
         "gc_share": collected_share(trace, start, end),
@@ -413,10 +415,13 @@ def _word_loop(figures: Figures) -> Texts:
     if figures["period"]:
         how += f" One in {figures['period']} pauses is long, up to {format_duration(figures['longest_ns'])}."
     how += _thread_sentence(figures)
-    if figures["program"] == "keras" and not figures["line"] and not evaluation:
+    is_keras = figures["program"] == "keras"
+    calls = is_keras and (HOOK.fullmatch(figures["function"]) or figures.get("remade"))
+    if is_keras and not figures["line"] and not evaluation and not calls:
         return Texts(_loop_title(figures), text, _KERAS_LOOP, how.strip())
-    if figures["program"] == "keras" and HOOK.fullmatch(figures["function"]):
-        advice = "This is a callback of Keras: do it in fewer batches, or at the end of an epoch."
+    if calls:
+        hook = "This is a callback of Keras: do it in fewer batches, or at the end of an epoch."
+        advice = hook if HOOK.fullmatch(figures["function"]) else ONE_ITERATOR["keras"]
     if evaluation:
         often, much = (
             (" (validation_freq)", " (validation_steps)") if figures["program"] == "keras" else ("", "")
@@ -425,7 +430,8 @@ def _word_loop(figures: Figures) -> Texts:
     elif figures.get("eager_ops"):
         ops = figures["eager_ops"] / figures["pauses"]
         how += f" That line calls {ops:,.0f} ops one by one in each pause."
-        advice = "Call these ops in a tf.function, or use one op for all of them."
+        # Those of a callback or of predict() can be Keras's own.
+        advice = advice if calls else "Call these ops in a tf.function, or use one op for all of them."
     elif _waits_for_thread(figures):
         advice = LOCK_ADVICE
     elif (figures["gc_share"] or 0) >= GC_MOST.value:

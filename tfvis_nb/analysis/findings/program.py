@@ -73,7 +73,7 @@ _LOWER = {
 }
 """How to compute with fewer bits, by kind of program."""
 
-_ONE_ITERATOR = {
+ONE_ITERATOR = {
     "": "Make the iterator once, batches = iter(dataset) before the loop, and call next(batches) in it: each"
     " new iterator starts the input pipeline, with its buffers, anew.",
     "keras": "Call fit(), evaluate() or predict() once for many batches: each call makes an iterator, which"
@@ -176,7 +176,7 @@ def faster_input(figures: Mapping[str, Any]) -> str:
             " Python, or cut per-element cost."
         )
     if figures.get("remade"):
-        return _ONE_ITERATOR["keras" if figures["program"] == "keras" else ""]
+        return ONE_ITERATOR["keras" if figures["program"] == "keras" else ""]
     prefetch = {
         True: "The input pipeline prefetches already, so make its slowest stage faster: ",
         False: "End the input pipeline with dataset.prefetch(tf.data.AUTOTUNE); if it is still too slow, ",
