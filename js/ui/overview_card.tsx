@@ -82,10 +82,11 @@ function Legend({ parts }: { parts: readonly StepPart[] }) {
     <p class="step-legend">
       {parts
         .filter(({ share }) => share >= LEAST_NAMED)
-        .map(({ name, share }) => (
+        .map(({ name, share, change }) => (
           <span key={name} title={meaningOf(activityLabel(name))}>
             <i class="swatch" style={{ background: colourOf(name) }} />
             {activityLabel(name)} {formatPercent(share)}
+            {change}
           </span>
         ))}
     </p>

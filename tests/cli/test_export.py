@@ -63,6 +63,17 @@ def test_options_of_the_page(data: Path, tmp_path: Path) -> None:
     assert (options["group_by"], options["color_by"], options["lane_filter"]) == ("kind", "op", "recv")
 
 
+def test_a_page_is_compared_with_a_base(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, base = data / "gpu_tf221_mlp.pb.xz", data / "gpu_tf218_mlp.pb.xz"
+    target = tmp_path / "a.html"
+    assert main(["export", str(source), "-o", str(target), "--against", str(base)]) == 0
+    assert target.read_text(encoding="utf-8") == tv.read_trace(source).to_html(against=tv.read_trace(base))
+    assert main(["export", str(source), "-o", str(tmp_path / "a.json"), "--against", str(base)]) == 2
+    assert says(capsys.readouterr().err, "option_for_pages", option="against", suffix=".json")
+
+
 def test_several_traces_are_steps(data: Path, tmp_path: Path) -> None:
     target = tmp_path / "a.parquet"
     sources = [str(data / f"run_meta.v{number}") for number in (1, 3)]

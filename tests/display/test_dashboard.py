@@ -260,6 +260,9 @@ def test_another_trace_has_a_tab(trace: tv.Trace) -> None:
     assert [title for _, title, _ in shown.panels.get_state()["_tabs"]] == ["Overview"]
     assert shown.panels.titles() == [*titles(trace), COMPARISON]
     assert shown.panels.tabs()[-1]["title"] == COMPARISON
+    card = shown.panels.tab("Overview")["blocks"][-1]
+    assert card["lines"][0][0] == "Difference from the base"
+    assert "too few steps" in card["step_time"][1][0]
     shown.close()
 
 

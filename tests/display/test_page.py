@@ -12,6 +12,9 @@ from tests.real_traces import DATA, real_trace
 from tests.support.texts import raises_id, says
 from tests.wire_reader import read_container, read_drawn
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis import overview
+from tfvis_nb.analysis.overview.compare_findings import findings_against
+from tfvis_nb.core.format import unbroken
 from tfvis_nb.core.labels import printable
 from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.pages.page import PageTooLargeError, estimated_bytes
@@ -272,6 +275,19 @@ def test_a_page_of_a_range_of_time_selects_the_same_events(trace: Trace) -> None
 def test_a_time_range_that_is_none(trace: Trace, time_range: Any, key: str) -> None:
     with raises_id(ValueError, key):
         trace.to_html(time_range=time_range)
+
+
+@pytest.mark.parametrize("anonymize", [False, True])
+def test_a_page_has_differences_from_a_base(anonymize: bool) -> None:
+    trace, base = (real_trace(DATA / f"gpu_tf{version}_mlp.pb.xz") for version in (221, 218))
+    text = trace.to_html(against=base, anonymize=anonymize)
+    shown = read_container(payload(text, "tfvis-details"))[0]["overview"]
+    change = overview(trace, base)["steps"]["change"]
+    assert unbroken(change) in shown["step_time"][1][0]
+    (finding,) = shown["findings"]["items"]
+    sentence = findings_against(trace, base)[0]["text"][0].rpartition(". ")[2]
+    assert finding["text"].endswith(unbroken(sentence))
+    assert (base.title in str(shown)) is not anonymize
 
 
 @pytest.mark.thorough

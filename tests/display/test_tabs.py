@@ -1,6 +1,7 @@
 """The content of a dashboard's tabs: JSON, with a unit and a definition for each metric."""
 
 import json
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, get_args
@@ -328,6 +329,56 @@ def test_two_traces_are_compared() -> None:
     assert ops["zoom"][0]["events"] == [0]
 
 
+def changes_of(trace: Trace, base: Trace, name: str) -> dict[str, list[Any]]:
+    """Return the differences from a base in each table of a part, by title."""
+    blocks = tables(in_json(tab(trace, name, against=base)))
+    return {
+        block["title"]: column(block, "against")
+        for block in blocks
+        if "against" in [each["name"] for each in block["columns"]]
+    }
+
+
+def test_tables_have_differences_from_a_base() -> None:
+    trace, base = (real_trace(DATA / f"gpu_tf{version}_mlp.pb.xz") for version in (221, 218))
+    found = {name: changes_of(trace, base, name) for name in PARTS}
+    assert {name: list(titles) for name, titles in found.items() if titles} == {
+        "Breakdown": ["Total over steps"],
+        "Ops": ["By op type", "By node"],
+        "Layers": ["By layer and phase"],
+        "Kernels": ["By kernel"],
+        "Transfers": ["Transfers by route"],
+        "Memory": ["Peaks", "Peak memory by op", "Peak memory by layer"],
+    }
+    # A single step of each claims nothing.
+    texts = {text for titles in found.values() for texts in titles.values() for text in texts}
+    assert not any(re.search("longer|shorter|clear", text) for text in texts)
+    assert set(found["Memory"]["Peaks"]) == {"no change", "<0.1 %"}
+
+
+def test_a_trace_has_no_clear_differences_from_itself() -> None:
+    trace = real_trace(DATA / "cpu_tf221_keras_fit.xplane.pb.xz")
+    found = {name: changes_of(trace, trace, name) for name in PARTS}
+    assert {"Breakdown", "Ops", "Input"} <= {name for name, titles in found.items() if titles}
+    for name, titles in found.items():
+        for texts in titles.values():
+            known = {"no change"} if name == "Memory" else {"no clear difference", "in too few steps"}
+            assert set(texts) <= known
+
+
+def test_steps_that_differ_have_a_clear_difference() -> None:
+    def steps(compute_ns: int) -> Trace:
+        length = [9_000, compute_ns, 11_000, compute_ns + 100] * 4
+        columns = {"duration_ns": length, "start_ns": np.cumsum([0, *length[:-1]]), "kind": ["op"] * 16}
+        columns |= {"op": ["Add", "MatMul"] * 8, "step": np.repeat(np.arange(8), 2), "lane": ["ops"] * 16}
+        return Trace(events.build({**columns, "device": ["/device:CPU:0"] * 16}))
+
+    (block, *_) = tables(in_json(tab(steps(60_000), "Ops", against=steps(40_000))))
+    changes = dict(zip(column(block, "op"), column(block, "against"), strict=True))
+    assert changes["MatMul"].startswith("50 % longer (")
+    assert changes["Add"] == "no clear difference"
+
+
 def test_an_event_without_length_gets_room_around_it() -> None:
     zero = Trace(events.build({"start_ns": [7], "duration_ns": [0], "kind": ["op"]}))
     (zoom,) = ZoomTargets(zero).of_events(np.array([0]))
@@ -339,6 +390,7 @@ def test_every_tab_of_a_folder_of_modules_is_listed() -> None:
     folder = Path(tab.__code__.co_filename).parent
     modules = {path.stem for path in folder.glob("*.py")} - {
         "__init__",
+        "against",
         "blocks",
         "compare",
         "comparison",

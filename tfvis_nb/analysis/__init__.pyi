@@ -35,6 +35,7 @@ from .memory.out_of_memory import live_at_failure as live_at_failure
 from .memory.out_of_memory import out_of_memory as out_of_memory
 from .memory.tensor_lifetimes import tensor_lifetimes as tensor_lifetimes
 from .metrics import definitions as definitions
+from .overview.compare_findings import compare_findings as compare_findings
 from .overview.overview import overview as overview
 from .prediction.what_if import what_if as what_if
 from .programs.fused_instructions import fused_instructions as fused_instructions

@@ -50,6 +50,7 @@ MODULES: dict[str, str] = {
     "nodes": "graph.nodes",
     "costs": "graph.costs",
     "findings": "findings.findings",
+    "compare_findings": "overview.compare_findings",
     "measurements": "findings.measurements",
     "gate_metrics": "gates.gate_metrics",
 }

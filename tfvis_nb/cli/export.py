@@ -9,7 +9,7 @@ import click
 
 from tfvis_nb.cli.errors import Failure
 from tfvis_nb.cli.parameters import FILE, together
-from tfvis_nb.cli.traces import ABOUT_TRACES, PART, TRACES, Source, read_part
+from tfvis_nb.cli.traces import ABOUT_TRACES, PART, SOURCE, TRACES, Source, read_part
 from tfvis_nb.cli.verb import verb
 from tfvis_nb.core.format import format_file_size
 from tfvis_nb.core.html_export import MAX_BYTES
@@ -42,6 +42,7 @@ THEMES = ("light", "print", "dark")
 
 _EXAMPLES = """
 tfvis-nb export step.pb -o step.html --color-by op
+tfvis-nb export new.pb -o new.html --against old.pb
 tfvis-nb export logs/plugins/profile/2026_01_31 -o run.json.gz
 tfvis-nb export worker*.xplane.pb -o run.parquet --time-range :100ms
 tfvis-nb export step.pb -o step.pdf --width "8.5 cm" --theme print --lane-filter GPU
@@ -68,6 +69,9 @@ tfvis-nb export step.pb -o step.pickle
 )
 @click.option("--height", metavar="SIZE", help="Height of a picture; what its lanes need by default.")
 @click.option("--theme", type=click.Choice(THEMES), help="Colours of a picture; print differs in greyscale.")
+@click.option(
+    "--against", metavar="BASE", type=SOURCE, help="A trace with which the figures of the page are compared."
+)
 @PART
 @PAGE
 def command(
@@ -81,6 +85,7 @@ def command(
     width: str | None,
     height: str | None,
     theme: str | None,
+    against: Source | None,
     no_source: bool,
     anonymize: bool,
     **options: Any,
@@ -100,7 +105,9 @@ def command(
             if given and suffix in MESSAGES:
                 raise click.UsageError(Text("part_of_message", option=option, suffix=suffix))
     drawn = any(suffix in PICTURES for suffix in suffixes)
-    page_options = [name for name, value in options.items() if value not in (None, False)]
+    page_options = [
+        name for name, value in (options | {"against": against}).items() if value not in (None, False)
+    ]
     page_options = [name for name in page_options if name != "lane_filter" or not drawn]
     looks = {"width": width, "height": height, "theme": theme}
     if any(looks.values()) and not drawn:
@@ -116,10 +123,13 @@ def command(
     trace = read_part(
         traces, title, time_range, max_unpacked, no_source=no_source, anonymize=anonymize, keep_messages=keep
     )
+    base = None
+    if against is not None:
+        base = read_part((against,), None, None, max_unpacked, no_source=no_source, anonymize=anonymize)
     for path, suffix in zip(files, suffixes, strict=True):
         written = [path]
         if suffix == ".html":
-            write_page(trace, path, **options)
+            write_page(trace, path, against=base, **options)
         elif suffix in PICTURES:
             draw(trace, path, looks | {"lanes": options["lane_filter"], "title": title})
         else:
@@ -137,12 +147,18 @@ def command(
 
 
 def write_page(
-    trace: Trace, path: Path, *, lane_filter: str | None, any_size: bool, **looks: str | None
+    trace: Trace,
+    path: Path,
+    *,
+    lane_filter: str | None,
+    any_size: bool,
+    against: Trace | None = None,
+    **looks: str | None,
 ) -> None:
-    """Write a page with the options of `PAGE`."""
+    """Write a page with the options of `PAGE`, compared with a base `against`."""
     from tfvis_nb.display.pages.page import PageTooLargeError
 
-    options: dict[str, Any] = {"lane_filter": lane_filter, **looks}
+    options: dict[str, Any] = {"lane_filter": lane_filter, "against": against, **looks}
     options = {name: value for name, value in options.items() if value is not None}
     if any_size:
         options["max_bytes"] = None

@@ -12,6 +12,8 @@ from tfvis_nb.analysis.communication.collective_waits import late_ranks
 from tfvis_nb.analysis.communication.transfer_matrix import transfer_matrix
 from tfvis_nb.analysis.findings.table import NOTHING, findings_lines
 from tfvis_nb.analysis.gates.gate_metrics import gate_metrics
+from tfvis_nb.analysis.overview.compare_findings import findings_against
+from tfvis_nb.analysis.overview.overview import Overview, overview
 from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.analysis.unavailable import why_not
@@ -87,13 +89,14 @@ def summary(trace: Trace, base: Trace | None = None) -> dict[str, Any]:
     devices = events.groupby(["task", "device"], observed=True, sort=False).agg(
         lanes=("lane", "nunique"), events=("start_ns", "size")
     )
-    findings = trace.findings
+    findings, removed = findings_against(trace, base)
     return {
         "schema_version": SCHEMA_VERSION,
         "title": trace.title,
-        "overview": {name: value for name, value in trace.overview.items() if name != "notes"},
+        "overview": {name: value for name, value in _overview(trace, base).items() if name != "notes"},
         "comparison": None if base is None else list(map(str, comparison_headline(base, trace))),
         "findings": _records(findings),
+        "findings_of_base": None if base is None else removed,
         "findings_reason": why_not(findings) or None,
         "metrics": _records(gate_metrics(trace)),
         "events": len(events),
@@ -159,8 +162,8 @@ def lines(trace: Trace, top: int, base: Trace | None = None) -> list[str]:
     compared = (
         [f"Compared with {base.title or 'the base'} (A): {' '.join(facts['comparison'])}", ""] if base else []
     )
-    overview = [*compared, *str(trace.overview).splitlines()]
-    out = [one_line(trace), "", *_printable(overview), *_findings(trace, top)]
+    overview = [*compared, *str(_overview(trace, base)).splitlines()]
+    out = [one_line(trace), "", *_printable(overview), *_findings(trace, top, base)]
     for title, columns, rows in tables:
         out += _table(title, columns, rows, top)
     if facts["notes"]:
@@ -177,19 +180,23 @@ def _steps(facts: Mapping[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _findings(trace: Trace, top: int) -> list[str]:
-    """Write the first findings in full, and the number of the others."""
-    findings = trace.findings
+def _overview(trace: Trace, base: Trace | None) -> Overview:
+    return trace.overview if base is None else overview(trace, base)
+
+
+def _findings(trace: Trace, top: int, base: Trace | None) -> list[str]:
+    """Write the first findings in full, the number of the others, and those that only a base has."""
+    findings, removed = findings_against(trace, base)
     if reason := why_not(findings):
         return ["", f"findings are not available: {reason}"]
-    if findings.empty:
-        return ["", NOTHING]
     out = ["", "findings", *(f"  {line}" for line in findings_lines(findings.head(top)))]
-    return (
-        [*out, f"  ({len(findings) - top:,} more; --top {len(findings)} shows all)"]
-        if len(findings) > top
-        else out
-    )
+    if findings.empty:
+        out = ["", NOTHING]
+    if len(findings) > top:
+        out.append(f"  ({len(findings) - top:,} more; --top {len(findings)} shows all)")
+    if removed:
+        out += ["", "findings of the base only", *(f"  {printable(text, _LONGEST)}" for text in removed)]
+    return out
 
 
 def _printable(texts: Sequence[str]) -> list[str]:

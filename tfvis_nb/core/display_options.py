@@ -53,6 +53,7 @@ class TraceHtmlOptions(TimelineHtmlOptions, TimelineOptions, total=False):
 
     selection: Any
     tracks: Mapping[str, Any] | None
+    against: Any
 
 
 class PictureOptions(TypedDict, total=False):

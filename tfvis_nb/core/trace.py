@@ -377,6 +377,7 @@ class Trace(TraceTables, HtmlExport, PictureExport):
             as in `between`: the page contains only the events that overlap it. ``view``: a dict with some
             keys of `tfvis_nb.TimelineWidget.view`; the page opens there. ``selection``, ``tracks``,
             ``height``, ``group_by``, ``color_by`` and ``lane_filter`` as in `tfvis_nb.show_timeline`.
+            ``against``, another trace: overview and findings have their differences from that base.
 
         Returns
         -------

@@ -79,7 +79,7 @@ def change_text(change: Change) -> str:
     if math.isnan(found.low) and not found.shown:
         amount = amount_text(found.ratio)
         if change.times == "steps":
-            amount = Text("run_too_few", change=amount)
+            amount = Text("change_too_few", change=amount)
     return f"{change.times}: {amount}"
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.table import NOTHING, OVERLAP, overlap, share_of
+from tfvis_nb.analysis.overview.compare_findings import findings_against
 from tfvis_nb.analysis.overview.lines import overview_lines
 from tfvis_nb.analysis.overview.overview import overview
 from tfvis_nb.analysis.source.source_lines import source_lines
@@ -45,7 +45,7 @@ def report(trace: Trace, against: Trace | None = None) -> str:
 
     Texts of the trace are escaped or in code spans, so they cannot form links, images or HTML.
     """
-    facts = overview(trace)
+    facts = overview(trace, against)
     lines = [
         f"# {markdown_text(one_line(trace))}",
         "",
@@ -53,7 +53,7 @@ def report(trace: Trace, against: Trace | None = None) -> str:
         "",
         *([] if against is None else [*compared(trace, against), ""]),
         *(f"- {markdown_text(line.term)}: {markdown_text(line.value)}" for line in overview_lines(facts)),
-        *_section("Findings", _findings(trace)),
+        *_section("Findings", _findings(trace, against)),
         *_section("Lines with the most time", _lines(trace)),
         *_section("Notes", _notes(trace)),
     ]
@@ -69,7 +69,7 @@ def brief(trace: Trace, most_bytes: int) -> str:
         quoted = partial(markdown_text, most=letters)
         lines = [
             f"**{quoted(overview(trace)['headline'])}**",
-            *_section("Findings", _findings(trace, quoted, _BRIEF_FINDINGS)),
+            *_section("Findings", _findings(trace, quoted=quoted, most=_BRIEF_FINDINGS)),
             *_section("Lines with the most time", _lines(trace, letters=min(letters, _CODE_LETTERS))),
         ]
         text = "\n".join(lines) + "\n"
@@ -95,7 +95,7 @@ def report_head(trace: Trace, most: int = HEAD_BYTES) -> str:
     """
     lines = [
         f"**{_shared(overview(trace)['headline'])}**",
-        *_section("Findings", _findings(trace, _shared)),
+        *_section("Findings", _findings(trace, quoted=_shared)),
         *_section("Lines with the most time", [] if trace.stacks is None else _lines(trace, has_code=False)),
     ]
     while lines and (len("\n".join(lines).encode()) > most or not lines[-1] or lines[-1].startswith("#")):
@@ -147,9 +147,13 @@ def _first_words(lines: list[str]) -> Iterator[str]:
 
 
 def _findings(
-    trace: Trace, quoted: Callable[[str], str] = markdown_text, most: int = _FINDINGS
+    trace: Trace,
+    base: Trace | None = None,
+    *,
+    quoted: Callable[[str], str] = markdown_text,
+    most: int = _FINDINGS,
 ) -> Iterator[str]:
-    table = findings(trace)
+    table, removed = findings_against(trace, base)
     if reason := why_not(table):
         yield f"Not available: {quoted(reason)}."
         return
@@ -166,6 +170,9 @@ def _findings(
     if overlap(table):
         yield ""
         yield OVERLAP
+    if removed:
+        yield ""
+        yield f"Findings of the base only: {markdown_text('; '.join(removed))}."
 
 
 def _events(events: list[int], count: int) -> str:

@@ -11,7 +11,7 @@ export interface BokehItem { target_id: null; root_id: string; doc: unknown; ver
 // tfvis_nb/display/overview/card.py
 
 export interface StepBar { label: string; parts: readonly StepPart[]; }
-export interface StepPart { name: string; ns: number; share: number; }
+export interface StepPart { name: string; ns: number; share: number; change?: string; }
 export interface OverviewCard {
   headline: string; step_time: OverviewLine | null; lines: readonly OverviewLine[]; bars: readonly StepBar[];
   certainty: readonly string[];

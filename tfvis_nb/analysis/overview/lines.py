@@ -77,10 +77,12 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
     lines = []
     if steps["interval_ns"] and facts["outside"] is not None and facts["outside"]["loop_share"] > _APART:
         about = f"Each step and the time until the next: {_TYPICAL}"
-        lines.append(Line("Round of the loop", (f"{format_duration(steps['interval_ns'])} typical",), about))
+        loop = _tested(f"{format_duration(steps['interval_ns'])} typical", steps.get("interval_change"))
+        lines.append(Line("Round of the loop", (loop,), about))
     if steps["p95_ns"] is not None:
         about = "The duration that 95 % of the steps do not exceed."
-        lines.append(Line("Step time p95", (format_duration(steps["p95_ns"]),), about))
+        p95 = _changed(format_duration(steps["p95_ns"]), steps.get("p95_change"))
+        lines.append(Line("Step time p95", (p95,), about))
     kinds = facts["kinds"]
     count = f"{steps['count']:,} step{'' if steps['count'] == 1 else 's'}"
     if kinds:
@@ -88,14 +90,16 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
     if steps["count"] > 1 or facts["undivided"]:
         value += ", no steps marked" if facts["undivided"] else f", {count}"
     about = STEP_NS if steps["count"] == 1 else f"The time from the start of a step to its end: {_TYPICAL}"
+    value = _tested(value, steps.get("change"))
     lines.insert(0, Line(STEP_TIME[facts["undivided"]], (value,), about))
     for kind in kinds[1 : 1 + _MOST_KINDS]:
         noun = "step" if kind["count"] == 1 else "steps"
         number = f"{kind['count']:,} {kind_label(kind['kind'])}{noun}"
-        value = f"{format_duration(kind['typical_ns'])} typical, {number}"
+        value = _changed(f"{format_duration(kind['typical_ns'])} typical, {number}", kind.get("change"))
         lines.append(Line("Other steps", (value,), "Steps of another kind, by their labels without numbers."))
     if first is not None:
         value = f"{format_duration(first['first_ns'])}, {times_median(first)} times the median of the others"
+        value = _changed(value, first.get("change"))
         about = "A first step includes one-time work such as tracing, compiling and filling buffers."
         lines.append(Line("First step", (value,), about))
     return lines
@@ -106,7 +110,7 @@ def _device_lines(facts: Mapping[str, Any]) -> list[Line]:
     step_time = _whole(facts)
     names = [lane_label(device["task"], device["device"], "") for device in devices]
     for device in devices[:_MOST_DEVICES]:
-        value = f"{format_percent(device['busy_share'])} of {step_time}"
+        value = _changed(f"{format_percent(device['busy_share'])} of {step_time}", device.get("change"))
         if device["loop_busy_share"] is not None:
             value += f", {format_percent(device['loop_busy_share'])} of the loop"
         if device["cause"]:
@@ -166,17 +170,26 @@ def _part_lines(facts: Mapping[str, Any]) -> list[Line]:
     several = len(whole_time["tasks"]) > 1
     for task in whole_time["tasks"][:_MOST_DEVICES]:
         parts = sorted(task["parts"].items(), key=lambda item: -item[1])[:_MOST_PARTS]
-        value = ", ".join(
-            f"{part_label(part)} {format_percent(amount / max(task['step_ns'], 1))}" for part, amount in parts
-        )
+        changes = task.get("changes", {})
+        values = [
+            _changed(
+                f"{part_label(part)} {format_percent(amount / max(task['step_ns'], 1))}", changes.get(part)
+            )
+            for part, amount in parts
+        ]
         name = f", {_named(task['task'])}" if several else ""
-        lines.append(Line(f"{parts_term(facts)}{name}", (value,), _ABOUT_PARTS.format(whole=_whole(facts))))
+        lines.append(
+            Line(f"{parts_term(facts)}{name}", (", ".join(values),), _ABOUT_PARTS.format(whole=_whole(facts)))
+        )
     return lines
 
 
 def _phase_lines(phases: list[dict[str, Any]]) -> list[Line]:
     values = tuple(
-        f"{printable(phase['op'], _LONGEST_NAME)} {format_duration(phase['ns'])}" for phase in phases
+        _changed(
+            f"{printable(phase['op'], _LONGEST_NAME)} {format_duration(phase['ns'])}", phase.get("change")
+        )
+        for phase in phases
     )
     about = "Phases of communication, by the time during which any event of the type runs. Phases overlap."
     return [Line("Phases of communication", values, about)] if values else []
@@ -205,7 +218,7 @@ def _time_lines(facts: Mapping[str, Any]) -> list[Line]:
     lines = []
     if facts["host_ns"]:
         share = facts["host_ns"] / max(facts["step_time"]["step_ns"], 1)
-        value = f"{format_percent(share)} of {_whole(facts)}"
+        value = _changed(f"{format_percent(share)} of {_whole(facts)}", facts.get("host_change"))
         about = "Time during which Python or the runtime ran, including time when something else ran as well."
         lines.append(Line("Python or runtime active", (value,), about))
     outside = facts["outside"]
@@ -213,10 +226,12 @@ def _time_lines(facts: Mapping[str, Any]) -> list[Line]:
         value = (
             f"{format_duration(outside['pauses_ns'])}, {format_percent(outside['loop_share'])} of the loop"
         )
+        value = _changed(value, outside.get("loop_change"))
         about = "The time between steps. A first step that is set apart is not part of the loop."
         lines.append(Line("Between steps", (value,), about))
     if outside is not None and outside["outside_ns"] and facts["steps"]["count"]:
         value = f"{format_duration(outside['outside_ns'])}, {format_percent(outside['run_share'])} of the run"
+        value = _changed(value, outside.get("run_change"))
         about = "The run without its steps: before the first one, between them, and after the last one."
         lines.append(Line("Outside steps", (value,), about))
     return lines
@@ -231,7 +246,10 @@ def _op_lines(top: Mapping[str, list[dict[str, Any]]]) -> list[Line]:
         Line(
             f"Top {side} ops, whole trace",
             tuple(
-                f"{printable(op['op'], _LONGEST_NAME) or NO_OP} {format_duration(op['self_ns'])}"
+                _changed(
+                    f"{printable(op['op'], _LONGEST_NAME) or NO_OP} {format_duration(op['self_ns'])}",
+                    op.get("change"),
+                )
                 for op in top[side]
             ),
             about,
@@ -243,7 +261,10 @@ def _op_lines(top: Mapping[str, list[dict[str, Any]]]) -> list[Line]:
 
 def _code_lines(top: list[dict[str, Any]]) -> list[Line]:
     values = tuple(
-        f"{printable(each['file'], _LONGEST_NAME)}:{each['line']} {format_duration(each['self_ns'])}"
+        _changed(
+            f"{printable(each['file'], _LONGEST_NAME)}:{each['line']} {format_duration(each['self_ns'])}",
+            each.get("change"),
+        )
         for each in top
     )
     about = (
@@ -255,12 +276,25 @@ def _code_lines(top: list[dict[str, Any]]) -> list[Line]:
 
 def _memory_lines(memory: list[dict[str, Any]]) -> list[Line]:
     values = [
-        f"{printable(' '.join(filter(None, (task_label(one['task']), one['allocator']))), _LONGEST_NAME)}"
-        f" {format_bytes(one['peak_bytes'])}"
+        _changed(
+            f"{printable(' '.join(filter(None, (task_label(one['task']), one['allocator']))), _LONGEST_NAME)}"
+            f" {format_bytes(one['peak_bytes'])}",
+            one.get("change"),
+        )
         for one in memory[:_MOST_ALLOCATORS]
     ]
     about = "The most bytes that an allocator had allocated in any step."
     return [Line("Peak memory", tuple(values), about)] if values else []
+
+
+def _changed(value: str, change: str | None) -> str:
+    """Add the difference from a base, if it is known."""
+    return f"{value} ({change})" if change else value
+
+
+def _tested(value: str, change: str | None) -> str:
+    """Add a difference that may have an interval in parentheses."""
+    return f"{value}; {change}" if change else value
 
 
 def as_text(facts: Mapping[str, Any]) -> str:

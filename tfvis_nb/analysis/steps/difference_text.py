@@ -2,6 +2,9 @@
 
 import math
 
+import numpy as np
+import pandas as pd
+
 from tfvis_nb.analysis.steps.difference import Difference, RunSpread
 from tfvis_nb.core.format import format_duration, format_percent, format_ratio
 from tfvis_nb.texts import Text
@@ -86,18 +89,69 @@ def runs_text(spread: RunSpread | None) -> Text:
     return Text("comparison_spread", limit=format_percent(spread.ratio - 1), runs=spread.runs)
 
 
-def difference_text(ratio: float, low: float, high: float, *, shown: bool, unit: str = "ns") -> str:
+def difference_text(
+    ratio: float, low: float, high: float, *, shown: bool, unit: str = "ns", brief: bool = False
+) -> str:
     """Format a difference with its interval, if that excludes 1, or state that none is shown.
 
     >>> difference_text(1.081, 1.05, math.inf, shown=True), difference_text(1.02, 0.98, 1.06, shown=False)
     ('8.1 % longer (5.0 % or more)', 'no clear difference')
-    >>> difference_text(9, 0.2, 90, shown=True)
-    '9.00 times as long'
+    >>> difference_text(9, 0.2, 90, shown=True), difference_text(1.081, 1.05, 1.1, shown=True, brief=True)
+    ('9.00 times as long', '8.1 % longer')
     """
     if not shown:
         return Text("no_clear_difference")
     amount = amount_text(ratio, unit)
-    return f"{amount} ({interval_text(ratio, low, high)})" if low > 1 or high < 1 else amount
+    is_bounded = not brief and (low > 1 or high < 1)
+    return f"{amount} ({interval_text(ratio, low, high)})" if is_bounded else amount
+
+
+def untested_text(before: float, after: float) -> str:
+    """Format the difference of two figures that nothing tests: a sign, and none of the words of a claim.
+
+    Empty if one is unknown.
+
+    >>> untested_text(100, 112), untested_text(100, 1200), untested_text(7, 7), untested_text(0, 3)
+    ('+12 %', '12.0 times', 'no change', 'added')
+    >>> untested_text(100, 84) == "\N{MINUS SIGN}16 %", untested_text(math.nan, 84)
+    (True, '')
+    """
+    if math.isnan(before) or math.isnan(after):
+        return ""
+    if before == after:
+        return Text("change_none")
+    if min(before, after) <= 0:
+        return Text("change_added" if before <= 0 else "change_removed")
+    ratio = after / before
+    if ratio >= _TIMES:
+        return f"{format_ratio(ratio)} times"
+    percent = f"{_percent(ratio)} %"
+    return percent if percent[0] == "<" else f"{'+' if ratio > 1 else chr(0x2212)}{percent}"
+
+
+def change_texts(changes: pd.DataFrame, a: str, b: str, *, brief: bool = False) -> list[str]:
+    """Format the difference of each row of `compare` or `compare_activities`.
+
+    Without intervals, the times in the columns `a` and `b` are compared per step, by `untested_text`.
+    """
+    if "no_interval" in changes.attrs:
+        before, after = (
+            changes[name].to_numpy(np.float64, na_value=np.nan) / steps
+            for name, steps in zip((a, b), changes.attrs["steps"], strict=True)
+        )
+        return list(map(untested_text, before, after))
+    texts: list[str] = []
+    for row in changes.to_dict("records"):
+        if pd.isna(row["shown"]):
+            texts.append(Text("too_few_steps"))
+        elif row.get("change") in ("added", "removed") and row["shown"]:
+            texts.append(row["change"])
+        elif row["shown"] and not np.isfinite(row["typical_ratio"]):
+            texts.append(Text("change_added"))
+        else:
+            ratio, low, high = (row[f"{name}_ratio"] for name in ("typical", "low", "high"))
+            texts.append(difference_text(ratio, low, high, shown=row["shown"], brief=brief))
+    return texts
 
 
 def _percent(ratio: float) -> str:

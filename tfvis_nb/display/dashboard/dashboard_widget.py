@@ -36,7 +36,7 @@ class Dashboard(HtmlExport, ComposedWidget):
     trace
         The trace to show.
     against
-        Another trace; a tab compares with it.
+        Another trace, the base: figures have their differences from it, and a tab compares both.
     selection, title, report, view, tracks, **options
         As in `tfvis_nb.show_timeline`.
 
@@ -156,8 +156,11 @@ class Dashboard(HtmlExport, ComposedWidget):
             values = anonymized_options(now["options"])
             if view is not None:
                 values["view"] = with_lanes_of(now["options"]["view"], self.timeline._shown, shown)
-            return dashboard_page(shown, tabs, title=title or "", options=values, **limits)
-        return dashboard_page(self.timeline._shown, self.panels.tabs(), **limits, **now)
+            base = others[0] if others else None
+            return dashboard_page(shown, tabs, title=title or "", options=values, against=base, **limits)
+        return dashboard_page(
+            self.timeline._shown, self.panels.tabs(), against=self._against, **limits, **now
+        )
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {one_line(self.trace, self.timeline._title)}>"
@@ -170,7 +173,7 @@ class Dashboard(HtmlExport, ComposedWidget):
         return KeptPage(page, height, _WITHOUT_TABS if page else "")
 
     def _still(self) -> str:
-        below = overview_html(self.timeline._shown)
+        below = overview_html(self.timeline._shown, self._against)
         return static_html(self.trace, title=self.timeline._title, below=below)
 
     def _report(self) -> str:
@@ -199,7 +202,7 @@ def show_dashboard(
     source
         A `Trace`, or anything `tfvis_nb.read_trace` reads.
     against
-        Another trace; a tab compares with it.
+        Another trace, the base: figures have their differences from it, and a tab compares both.
     selection, title, report, view, tracks, **options
         As in `tfvis_nb.show_timeline`.
 

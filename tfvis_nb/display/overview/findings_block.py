@@ -3,9 +3,9 @@
 import math
 from typing import Literal, NotRequired, TypedDict
 
-from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.measurements import measurements
 from tfvis_nb.analysis.findings.table import NOTHING
+from tfvis_nb.analysis.overview.compare_findings import findings_against
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import unbroken
 from tfvis_nb.core.labels import printable
@@ -52,9 +52,12 @@ class FindingsBlock(TypedDict):
     measured: list[str]  # Everything that findings look for, reported or not
 
 
-def findings_block(trace: Trace) -> FindingsBlock:
-    """Return one block with all findings; times count from the trace's first event."""
-    table = findings(trace)
+def findings_block(trace: Trace, against: Trace | None = None) -> FindingsBlock:
+    """Return one block with all findings; times count from the trace's first event.
+
+    Their texts end with a sentence about the same finding in a base `against`.
+    """
+    table, _ = findings_against(trace, against)
     reason = why_not(table)
     origin = int(trace.events["start_ns"].min()) if len(trace.events) else 0
     words = [[unbroken(printable(str(text), _LONGEST)) for text in table[name]] for name in _WORDS]

@@ -60,18 +60,21 @@ def dashboard_page(
     options: dict[str, Any],
     drawn: bytes | None = None,
     details: bytes | None = None,
+    against: Trace | None = None,
     max_bytes: int | None = None,
     source: bool = True,
 ) -> str:
     """Write a dashboard as one HTML text, without code unless `source`.
 
     `tabs` are results of `tfvis_nb.display.tabs.tab`, `options` those of the timeline with its ``selection``
-    in the form of the front end. `drawn` and `details` are given if already packed.
+    in the form of the front end. `drawn` and `details` are given if already packed. `against` is the base
+    of the tabs.
     """
     if not source:
         trace, details = without_code(trace), None
+        against = None if against is None else without_code(against)
         # Many tabs contain lines of code; the comparison does not.
-        tabs = [each if each["title"] == COMPARISON else tab(trace, each["title"]) for each in tabs]
+        tabs = [each if each["title"] == COMPARISON else tab(trace, each["title"], against) for each in tabs]
     beside = {"tabs": packed_tabs(tabs, bokehjs.version()), "bokeh": bokehjs.compressed_code()}
     size = sum(map(len, beside.values())) * 4 // 3
     parts = packed_parts(trace, title, drawn=drawn, details=details, beside=size, max_bytes=max_bytes)
@@ -79,7 +82,7 @@ def dashboard_page(
         what="dashboard",
         title=printable(title, 200) or "Dashboard",
         summary=one_line(trace, title),
-        fallback=static_html(trace, title=title, below=overview_html(trace), annotated=False),
+        fallback=static_html(trace, title=title, below=overview_html(trace, against), annotated=False),
         parts=parts | beside,
         options=options,
         code=bundle("dashboard.js"),

@@ -54,6 +54,7 @@ def html_page(
     selection: Any = None,
     view: Mapping[str, Any] | None = None,
     tracks: Mapping[str, Any] | None = None,
+    against: Trace | None = None,
     time_range: TimeRange | None = None,
     max_bytes: int | None = MAX_BYTES,
     source: bool = True,
@@ -62,6 +63,8 @@ def html_page(
 ) -> str:
     """Write a trace's timeline as one HTML text; `tfvis_nb.Trace.to_html` describes parameters and errors."""
     check_title(title)
+    if against is not None and not isinstance(against, Trace):
+        raise TypeError(Text("no_trace", function="to_html", given=type(against).__name__))
     values = validate_options(options)
     # All times are of the whole trace; those of a part count from its own first event.
     ends = None if time_range is None else recorded_range(trace.events, time_range)
@@ -76,6 +79,9 @@ def html_page(
         _drawn_view(trace, compress_gaps(trace), view, values, None)
     if anonymize:
         title, values, own = title or "", anonymized_options(values), {}
+        if against is not None:
+            # Together, so that the same names get the same replacements.
+            _, against = anonymized([trace, against])
         trace, ends, selection, view = _anonymized(trace, ends, selection, view)
     if ends is not None:
         whole, trace = trace, trace.between(ends)
@@ -100,6 +106,7 @@ def html_page(
         annotations=drawn_annotations(trace, shown),
         view=None if view is None else now.view,
         tracks=drawn_tracks(own, trace, shown),
+        against=against,
         max_bytes=max_bytes,
         source=source,
         **values | now.options,
@@ -185,6 +192,7 @@ def page_text(
     view: dict[str, Any] | None = None,
     views: Sequence[dict[str, Any]] = (),
     tracks: Sequence[dict[str, Any]] = (),
+    against: Trace | None = None,
     drawn: bytes | None = None,
     details: bytes | None = None,
     max_bytes: int | None = None,
@@ -197,10 +205,11 @@ def page_text(
     """
     if not source:
         trace, details = without_code(trace), None
+        against = None if against is None else without_code(against)
     title = trace.title if title is None else title
     values = {**validate_options(options), "selection": selection, "annotations": list(annotations)}
     values |= {"view": view, "views": list(views), "tracks": list(tracks)}
-    parts = packed_parts(trace, title, drawn=drawn, details=details, max_bytes=max_bytes)
+    parts = packed_parts(trace, title, against=against, drawn=drawn, details=details, max_bytes=max_bytes)
     return framed(
         what="timeline",
         title=printable(title, 200) or "Timeline",
@@ -229,6 +238,7 @@ def packed_parts(
     trace: Trace,
     title: str,
     *,
+    against: Trace | None = None,
     drawn: bytes | None = None,
     details: bytes | None = None,
     beside: int = 0,
@@ -251,7 +261,7 @@ def packed_parts(
             raise _too_large(trace, estimate, max_bytes)
     parts = {
         "drawn": bar_bytes(trace, lanes, title=title) if drawn is None else drawn,
-        "details": write_details(trace, lanes) if details is None else details,
+        "details": write_details(trace, lanes, against=against) if details is None else details,
     }
     size = _in_base64(*parts.values()) + beside
     if max_bytes is not None and size > max_bytes:

@@ -4,8 +4,9 @@ import base64
 import html
 import re
 
-from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.table import findings_html
+from tfvis_nb.analysis.overview.compare_findings import findings_against
+from tfvis_nb.analysis.overview.overview import overview
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.labels import one_line, printable
@@ -61,11 +62,13 @@ def _annotations(trace: Trace) -> list[str]:
     return [f"<ol>{items}</ol>{_more(len(texts) - len(shown))}"] if texts else []
 
 
-def overview_html(trace: Trace) -> str:
+def overview_html(trace: Trace, against: Trace | None = None) -> str:
     """Write the overview and the findings; empty for a trace too large to compute them immediately."""
     if len(trace.events) > QUICK:
         return ""
-    return f"{trace.overview._repr_html_()}\n{findings_html(findings(trace))}"
+    facts = trace.overview if against is None else overview(trace, against)
+    table, _ = findings_against(trace, against)
+    return f"{facts._repr_html_()}\n{findings_html(table)}"
 
 
 def static_report(trace: Trace, most: int = HEAD_BYTES) -> str:

@@ -33,6 +33,9 @@ TABS: Mapping[str, Sequence[str]] = {
 The module of a part has its ``blocks(trace)``, and ``why_none(trace)``, the reason if a trace has none.
 """
 
+_WITH_BASE = ("Overview", "Breakdown", "Ops", "Layers", "Kernels", "Transfers", "Memory", "Input")
+"""The parts whose ``blocks(trace, against)`` have differences from a base."""
+
 COMPARISON = "Compare"
 """The tab of two traces."""
 
@@ -58,13 +61,15 @@ def why_none(trace: Trace, name: str) -> str:
 def tab(trace: Trace, name: str, against: Trace | None = None) -> Part:
     """Compute the content of a part of a tab.
 
-    `trace` is the one in the timeline: times count from its first event.
+    `trace` is the one in the timeline: times count from its first event. Figures have their differences
+    from a base `against`.
     """
     if name == COMPARISON and against is not None:
         from tfvis_nb.display.tabs import compare as comparison
 
         return {"tab": name, "title": name, "blocks": comparison.blocks(trace, against)}
-    blocks = _available(_module(name).blocks(trace))
+    base = [against] if against is not None and name in _WITH_BASE else []
+    blocks = _available(_module(name).blocks(trace, *base))
     (of,) = (title for title, titles in TABS.items() if name in titles)
     return {"tab": of, "title": name, "blocks": blocks}
 

@@ -5,9 +5,11 @@ import pandas as pd
 from tfvis_nb.analysis.communication import scheduling_efficiency
 from tfvis_nb.analysis.steps import breakdown, utilization
 from tfvis_nb.analysis.steps.breakdown import PARTS
+from tfvis_nb.analysis.steps.compare_activities import compare_activities
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.tabs.against import with_changes
 from tfvis_nb.display.tabs.blocks import (
     MOST_ROWS,
     Block,
@@ -35,19 +37,19 @@ def why_none(trace: Trace) -> str:
     return why_not(trace.breakdown)
 
 
-def blocks(trace: Trace) -> list[Block]:
+def blocks(trace: Trace, against: Trace | None = None) -> list[Block]:
     """Return charts of the breakdown and of utilization, and the figures of both.
 
     A single step has no charts: the tables show the same figures.
     """
     if (trace.steps["step"] != NO_STEP).sum() == 1:
-        parts = [_parts(trace), _devices(trace)]
+        parts = [_parts(trace, against), _devices(trace)]
         return [*parts, _overlap(trace)]
     busy = f"For each device the sum over all steps of {_of('busy_ns')} {_without_first(trace)}"
     return [
         chart(trace, "breakdown", _CHART),
         chart(trace, "utilization", busy.strip()),
-        _parts(trace),
+        _parts(trace, against),
         _devices(trace),
         _steps(trace),
         _overlap(trace),
@@ -62,7 +64,7 @@ def _of(name: str) -> str:
     return f"{name} ({utilization.FIGURES[name].rstrip('.')}) / {'step_ns'}."
 
 
-def _parts(trace: Trace) -> TableBlock:
+def _parts(trace: Trace, against: Trace | None) -> TableBlock:
     """Return a table of all steps: one row for each task and each activity that took time."""
     title = "Total over steps"
     of_steps = other_steps(trace)
@@ -87,6 +89,13 @@ def _parts(trace: Trace) -> TableBlock:
     taken = taken.assign(place=taken["task"].map(place))
     taken = taken.sort_values(["place", "total_ns"], ascending=[True, False], kind="stable")
     parts = taken["part"].tolist()
+    if against is not None:
+        changes = compare_activities(against, trace)
+        # Single tasks match under any names.
+        keys = ["activity", *(["task"] if len(changes["task"].unique()) > 1 else [])]
+        taken = taken.assign(activity=taken["part"].str.removesuffix("_ns"))
+        taken, change = with_changes(taken, changes, keys, "a_ns", "b_ns")
+        columns[-1:-1] = change
     rows = named(taken).assign(part=[activity_label(part) for part in parts])
     definition = _without_first(trace)
     hints = [breakdown.FIGURES[part] for part in parts]

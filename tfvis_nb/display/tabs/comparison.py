@@ -11,7 +11,7 @@ import pandas as pd
 from tfvis_nb.analysis.steps import compare
 from tfvis_nb.analysis.steps.compare_activities import compare_activities
 from tfvis_nb.analysis.steps.compared_steps import ComparedSteps, compared_pair
-from tfvis_nb.analysis.steps.difference_text import difference_text
+from tfvis_nb.analysis.steps.difference_text import change_texts
 from tfvis_nb.analysis.steps.step_differences import loop_time, ratio_of, step_time
 from tfvis_nb.analysis.steps.utilization import busiest_accelerator
 from tfvis_nb.analysis.unavailable import why_not
@@ -21,7 +21,6 @@ from tfvis_nb.display.tabs.blocks import MOST_ROWS, Block, Part, TableBlock, Tab
 from tfvis_nb.display.tabs.wording import activity_label
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.events import NO_STEP
-from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,7 +112,7 @@ def differences(
     if is_known:
         size = -changes["step_change_ns"].abs().fillna(-1).to_numpy()
         changes = changes.iloc[np.lexsort((size, ~changes["shown"].fillna(False).to_numpy(bool)))]
-    rows = _with_words(changes.head(MOST_ROWS))
+    rows = _with_words(changes.head(MOST_ROWS), "self_a_ns", "self_b_ns")
     return table(
         title,
         rows,
@@ -170,21 +169,10 @@ def _with_reason(definition: str, changes: pd.DataFrame) -> str:
     return f"{definition} No intervals: {reason}." if reason else definition
 
 
-def _with_words(rows: pd.DataFrame) -> pd.DataFrame:
+def _with_words(rows: pd.DataFrame, a: str, b: str) -> pd.DataFrame:
     """Add the columns that state whether a row differs, and how certain that is."""
-    words: list[str] = []
-    for row in rows.to_dict("records"):
-        if pd.isna(row["shown"]):
-            words.append(Text("too_few_steps"))
-        elif row.get("change") in ("added", "removed") and row["shown"]:
-            words.append(row["change"])
-        elif row["shown"] and not np.isfinite(row["typical_ratio"]):
-            words.append("added")
-        else:
-            ratio, low, high = (row[f"{name}_ratio"] for name in ("typical", "low", "high"))
-            words.append(difference_text(ratio, low, high, shown=row["shown"]))
     unnamed = {name: rows[name].replace("", f"no {name}") for name in ("layer", "line") if name in rows}
-    return rows.assign(status=words, **unnamed)
+    return rows.assign(status=change_texts(rows, a, b), **unnamed)
 
 
 def _zoom(a: Compared, b: Compared, rows: pd.DataFrame) -> list[Zoom | None]:
@@ -297,7 +285,7 @@ def activities(
         *([_P_VALUE] if _has_intervals(changes) else []),
     ]
     definition = _with_reason(definition, changes)
-    rows = _with_words(changes).assign(
+    rows = _with_words(changes, "a_ns", "b_ns").assign(
         activity=[activity_label(name) for name in changes["activity"]],
         task=[shown_task(task) for task in changes["task"]],
     )

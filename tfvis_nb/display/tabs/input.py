@@ -2,14 +2,20 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.events.nesting import self_times
+from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.input import input_pipeline
+from tfvis_nb.analysis.input.stage_calls import stage_calls
 from tfvis_nb.analysis.input.stage_names import stage_label
+from tfvis_nb.analysis.steps.compare_groups import compare_groups
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.overview.findings_block import Zoom
+from tfvis_nb.display.tabs.against import with_changes
 from tfvis_nb.display.tabs.blocks import (
     LONGEST_TEXT,
     MOST_ROWS,
@@ -22,6 +28,7 @@ from tfvis_nb.display.tabs.blocks import (
     table,
 )
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
+from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 _INDENT = "· "
@@ -47,10 +54,14 @@ def why_none(trace: Trace) -> str:
     return why_not(trace.input_pipeline)
 
 
-def blocks(trace: Trace) -> list[Block]:
+def blocks(trace: Trace, against: Trace | None = None) -> list[Block]:
     """Return a picture of the stages, each below its consumer, and their tables."""
     stages_table = trace.input_pipeline
     reason = why_not(stages_table)
+    changes = None if against is None else compare_groups(against, trace, ["stage"], _self_times)
+    # Several stages of one name are one row of the comparison.
+    is_told_apart = not stages_table["stage"].duplicated().any()
+    stages_table, change = with_changes(stages_table, changes if is_told_apart else None, ["stage"])
     labels = [
         stage_label(*names) for names in zip(stages_table["stage"], stages_table["dataset"], strict=True)
     ]
@@ -72,12 +83,13 @@ def blocks(trace: Trace) -> list[Block]:
         ("per_second", "Per second", "count"),
         ("empty", "Empty", "count"),
     )
+    at = [column.name for column in times].index("self_ns") + 1
     return [
         _picture(stages, zoom, reason),
         table(
             "By stage",
             stages.assign(stage=indented),
-            times,
+            [*times[:at], *change, *times[at:]],
             definition="A stage takes its elements from those below it. Click a row to see the longest call.",
             zoom=zoom,
             reason=reason,
@@ -85,6 +97,19 @@ def blocks(trace: Trace) -> list[Block]:
         _of_some("Budgets of AUTOTUNE", stages, _columns(stages_table, *_BUDGETS), reason),
         _of_some("Parallelism and buffers", stages, _columns(stages_table, *_SETTINGS), reason),
     ]
+
+
+def _self_times(trace: Trace) -> pd.DataFrame:
+    """Return stage, step and self time of each call; work ahead of a step counts to the step it runs in."""
+    calls, here = stage_calls(trace), step_devices(trace)
+    step = np.full(len(trace.events), NO_STEP)
+    if here is not None:
+        step[here.event] = here.table["step"].to_numpy()[here.device_row]
+    chosen = np.zeros(len(trace.events), bool)
+    chosen[calls["event"]] = True
+    own, _ = self_times(trace.events, chosen)
+    event = calls["event"].to_numpy()
+    return calls[["stage"]].assign(step=step[event], amount=own[event])
 
 
 def _picture(stages: pd.DataFrame, zoom: Sequence[Zoom | None], reason: str) -> StagesBlock:

@@ -3,13 +3,17 @@
 from collections.abc import Mapping
 
 import numpy as np
+import pandas as pd
 
 from tfvis_nb.analysis.hardware import roofline
+from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
 from tfvis_nb.analysis.hardware.kernels import FIGURES as KERNEL_FIGURES
 from tfvis_nb.analysis.programs import hlo_ops
+from tfvis_nb.analysis.steps.compare_groups import compare_groups
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.tabs.against import with_changes
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Block, Figure, chart, figures, table
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
@@ -39,22 +43,29 @@ def why_none(trace: Trace) -> str:
     return ""
 
 
-def blocks(trace: Trace) -> list[Block]:
+def blocks(trace: Trace, against: Trace | None = None) -> list[Block]:
     """Return the tables of kernels and instructions, and the chart of their rates."""
-    return [*_kernels(trace), *_instructions(trace), *_roofline(trace)]
+    return [*_kernels(trace, against), *_instructions(trace), *_roofline(trace)]
 
 
-def _kernels(trace: Trace) -> list[Block]:
+def _kernels(trace: Trace, against: Trace | None) -> list[Block]:
     """Return the table of kernels, if there are any."""
     kernels = trace.kernels
     if why_not(kernels):
         return []
     kernels = kernels.assign(tensor_cores=kernels["tensor_cores"].map({True: "yes", False: "no"}))
+    keys = ["name", "op"]
+    changes = None if against is None else compare_groups(against, trace, keys, _times)
+    kernels, change = with_changes(kernels, changes, keys)
     columns = figures(
         KERNEL_FIGURES,
         ("name", "Kernel", "name"),
         ("op", "Op", "name"),
         ("total_ns", "Total", "ns"),
+    )
+    columns += change
+    columns += figures(
+        KERNEL_FIGURES,
         ("share", "% of GPU time", "share"),
         ("count", "Count", "count"),
         ("mean_ns", "Mean", "ns"),
@@ -79,6 +90,13 @@ def _kernels(trace: Trace) -> list[Block]:
             order="longest",
         )
     ]
+
+
+def _times(trace: Trace) -> pd.DataFrame:
+    """Return kernel, op, step and time of each run."""
+    runs = kernel_runs(trace)
+    step = trace.events["step"].to_numpy()[runs["event"]]
+    return runs[["name", "op"]].assign(step=step, amount=runs["duration_ns"])
 
 
 def _runs(trace: Trace) -> np.ndarray:

@@ -3,11 +3,15 @@
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.analysis.events.locations import LOCATIONS, locations
+from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.steps import layers
+from tfvis_nb.analysis.steps.compare_groups import compare_groups
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.stacks import PHASES
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.overview.findings_block import Zoom
+from tfvis_nb.display.tabs.against import with_changes
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Block, figures, table
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.texts import Text
@@ -18,10 +22,17 @@ def why_none(trace: Trace) -> str:
     return why_not(trace.layers) or (NONE if (trace.layers["layer"] != "").any() else Text("no_scopes"))
 
 
-def blocks(trace: Trace) -> list[Block]:
+def blocks(trace: Trace, against: Trace | None = None) -> list[Block]:
     """Return the table of layers."""
     layer_table, reason = trace.layers, why_none(trace)
     named = layer_table["layer"] != ""
+    # On a CPU no row has device time.
+    side = "device" if layer_table["device_ns"].any() else "host"
+    bar, keys = f"{side}_ns", ["layer", "phase"]
+    changes = None
+    if against is not None and not reason:
+        changes = compare_groups(against, trace, keys, lambda each: _self_times(each, side))
+    layer_table, change = with_changes(layer_table, changes, keys)
     columns = figures(
         layers.FIGURES,
         ("layer", "Layer", "name"),
@@ -40,13 +51,12 @@ def blocks(trace: Trace) -> list[Block]:
         if not reason
         else layer_table.head(0)
     )
-    # On a CPU no row has device time.
-    bar = "device_ns" if layer_table["device_ns"].any() else "host_ns"
+    at = next(number for number, column in enumerate(columns) if column.name == bar) + 1
     return [
         table(
             "By layer and phase",
             rows,
-            columns,
+            [*columns[:at], *change, *columns[at:]],
             definition="Click a row to select its events on the device, or to see the longest one.",
             zoom=_zoom(trace, rows["longest"].head(MOST_ROWS)) if len(rows) else [],
             bar=bar,
@@ -55,6 +65,22 @@ def blocks(trace: Trace) -> list[Block]:
             order="largest",
         )
     ]
+
+
+def _self_times(trace: Trace, side: str) -> pd.DataFrame:
+    """Return layer, phase, step and self time of each event on one side."""
+    rows = np.flatnonzero(locations(trace.events) == LOCATIONS.index(side))
+    layer, phase = layers.event_layers(trace)
+    own, known = self_times_of(trace)
+    names = np.array(layer.dictionary.to_pylist(), object)[np.asarray(layer.indices)[rows]]
+    return pd.DataFrame(
+        {
+            "layer": names,
+            "phase": np.array([*PHASES, ""], object)[phase[rows]],
+            "step": trace.events["step"].to_numpy()[rows],
+            "amount": np.where(known, own, 0)[rows],
+        }
+    )
 
 
 def _zoom(trace: Trace, longest: pd.Series) -> list[Zoom | None]:

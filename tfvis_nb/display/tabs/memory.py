@@ -13,6 +13,7 @@ from tfvis_nb.analysis.memory import (
 from tfvis_nb.analysis.programs import program_memory
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.tabs.against import with_exact_changes
 from tfvis_nb.display.tabs.blocks import (
     MOST_ROWS,
     Block,
@@ -80,14 +81,18 @@ def why_none(trace: Trace) -> str:
     return ""
 
 
-def blocks(trace: Trace) -> list[Block]:
+def blocks(trace: Trace, against: Trace | None = None) -> list[Block]:
     """Return the curve, the peaks, the buffers alive at the peaks, and those of compiled programs."""
     return [
         *_failure(trace),
         chart(trace, "memory", memory_usage.FIGURES["bytes"]),
-        _peaks(trace),
-        _use(trace, "op", key("op", "Op", "name")),
-        *(_use(trace, by, *figures(buffer_origins.ORIGINS, (by, label, "name"))) for by, label in _ORIGINS),
+        _peaks(trace, against),
+        _use(trace, "op", key("op", "Op", "name"), against),
+        *(
+            _use(trace, by, column, against)
+            for by, label in _ORIGINS
+            for column in figures(buffer_origins.ORIGINS, (by, label, "name"))
+        ),
         _buffers(trace),
         *_program_tables(trace),
     ]
@@ -151,8 +156,10 @@ def _failure(trace: Trace) -> list[Block]:
     ]
 
 
-def _peaks(trace: Trace) -> TableBlock:
+def _peaks(trace: Trace, against: Trace | None) -> TableBlock:
     peaks = memory_usage.memory_peaks(trace)
+    before = None if against is None else memory_usage.memory_peaks(against)
+    peaks, change = with_exact_changes(peaks, before, ["task", "allocator"], "peak_bytes")
     columns = [
         _ALLOCATOR,
         # In a profile a curve spans all steps; its peak lies in one.
@@ -161,6 +168,10 @@ def _peaks(trace: Trace) -> TableBlock:
         *figures(
             memory_usage.FIGURES,
             ("peak_bytes", "Peak", "bytes"),
+        ),
+        *change,
+        *figures(
+            memory_usage.FIGURES,
             ("at_ns", "At", "time"),
             ("alive", "Live buffers", "count"),
             ("requested_share", "Requested", "share"),
@@ -182,15 +193,21 @@ def _peaks(trace: Trace) -> TableBlock:
     return block
 
 
-def _use(trace: Trace, by: memory_breakdown.By, column: TableColumn) -> TableBlock:
+def _use(trace: Trace, by: memory_breakdown.By, column: TableColumn, against: Trace | None) -> TableBlock:
     """Return the use of memory at the highest peak of each allocator."""
     parts = memory_breakdown.memory_breakdown(trace, by)
+    before = None if against is None else _at_highest_peaks(against, by)
+    parts, change = with_exact_changes(parts, before, ["task", "allocator", by], "bytes")
     columns = [
         column,
         _ALLOCATOR,
         *figures(
             memory_breakdown.FIGURES,
             ("bytes", "Bytes", "bytes"),
+        ),
+        *change,
+        *figures(
+            memory_breakdown.FIGURES,
             ("share", "Share", "share"),
             ("count", "Buffers", "count"),
         ),
@@ -199,11 +216,7 @@ def _use(trace: Trace, by: memory_breakdown.By, column: TableColumn) -> TableBlo
     if by == "layer" and not reason and not (parts[by] != "").any():
         reason = Text("no_scopes")
     if not reason:
-        peaks = memory_usage.memory_peaks(trace)
-        where = ["step", "task", "allocator"]
-        highest = peaks.sort_values("peak_bytes", ascending=False).drop_duplicates(where[1:])
-        rows = parts.merge(highest[[*where, "estimated"]], on=where)
-        rows = _marked(rows).sort_values("bytes", ascending=False, kind="stable")
+        rows = _marked(_at_highest(trace, parts)).sort_values("bytes", ascending=False, kind="stable")
         rows = rows.assign(**{by: rows[by].astype(str).replace("", f"(no {by})")})
     return table(
         f"Peak memory by {by}",
@@ -214,6 +227,19 @@ def _use(trace: Trace, by: memory_breakdown.By, column: TableColumn) -> TableBlo
         reason=reason,
         order="largest",
     )
+
+
+def _at_highest_peaks(trace: Trace, by: memory_breakdown.By) -> pd.DataFrame:
+    parts = memory_breakdown.memory_breakdown(trace, by)
+    return parts if why_not(parts) else _at_highest(trace, parts)
+
+
+def _at_highest(trace: Trace, parts: pd.DataFrame) -> pd.DataFrame:
+    """Return the parts of the highest peak of each allocator."""
+    peaks = memory_usage.memory_peaks(trace)
+    where = ["step", "task", "allocator"]
+    highest = peaks.sort_values("peak_bytes", ascending=False).drop_duplicates(where[1:])
+    return parts.merge(highest[[*where, "estimated"]], on=where)
 
 
 def _buffers(trace: Trace) -> TableBlock:

@@ -10,9 +10,11 @@ from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
 from tfvis_nb.analysis.events.locations import locations
 from tfvis_nb.analysis.functions import functions, retraces
 from tfvis_nb.analysis.steps import cpu_ops_between_kernels, op_statistics, scope_tree
+from tfvis_nb.analysis.steps.compare import compare
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.tabs.against import with_changes
 from tfvis_nb.display.tabs.blocks import (
     MOST_ROWS,
     Block,
@@ -37,25 +39,31 @@ def why_none(trace: Trace) -> str:
     return "" if len(trace.events) else Text("no_events")
 
 
-def blocks(trace: Trace) -> list[Block]:
+def blocks(trace: Trace, against: Trace | None = None) -> list[Block]:
     """Return tables by op type, node and scope."""
     return [
-        _statistics(trace, "op", "By op type"),
-        _statistics(trace, "name", "By node"),
+        _statistics(trace, "op", "By op type", against),
+        _statistics(trace, "name", "By node", against),
         _scopes(trace),
         _on_cpu(trace),
         *_function_tables(trace),
     ]
 
 
-def _statistics(trace: Trace, by: Literal["op", "name"], title: str) -> TableBlock:
+def _statistics(trace: Trace, by: Literal["op", "name"], title: str, against: Trace | None) -> TableBlock:
     statistics = op_statistics.op_statistics(trace, by=by)
+    changes = None if against is None else compare(against, trace, by=by)
+    statistics, change = with_changes(statistics, changes, [by, "kind", "side"], "self_a_ns", "self_b_ns")
     columns = [
         key(by, "Op" if by == "op" else "Node", "name"),
         *figures(
             op_statistics.FIGURES,
             ("kind", "Kind", "text"),
             ("self_ns", "Self", "ns"),
+        ),
+        *change,
+        *figures(
+            op_statistics.FIGURES,
             ("share", "% of time", "share"),
             ("total_ns", "Total", "ns"),
             ("count", "Count", "count"),

@@ -3,8 +3,10 @@
 import pandas as pd
 
 from tfvis_nb.analysis.communication import bandwidth, slowest_transfers, transfer_matrix
+from tfvis_nb.analysis.steps.compare_groups import compare_groups
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.tabs.against import with_changes
 from tfvis_nb.display.tabs.blocks import (
     MOST_ROWS,
     Block,
@@ -24,18 +26,20 @@ _ENDS = [
     TableColumn("destination", "To", "text", "Destination device."),
 ]
 
+_ROUTE = ["kind", "source", "destination"]
+
 
 def why_none(trace: Trace) -> str:
     """Return why there is nothing to show; empty if there is."""
     return why_not(transfer_matrix.transfer_matrix(trace))
 
 
-def blocks(trace: Trace) -> list[Block]:
+def blocks(trace: Trace, against: Trace | None = None) -> list[Block]:
     """Return charts of bandwidth and transfers, sums by source and destination, and the slowest transfers."""
     return [
         chart(trace, "bandwidth", _rates(trace)),
         chart(trace, "transfers", _CHART),
-        _matrix(trace),
+        _matrix(trace, against),
         _slowest(trace),
     ]
 
@@ -53,8 +57,10 @@ def _between(rows: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def _matrix(trace: Trace) -> TableBlock:
+def _matrix(trace: Trace, against: Trace | None) -> TableBlock:
     routes_table = transfer_matrix.transfer_matrix(trace)
+    changes = None if against is None else compare_groups(against, trace, _ROUTE, _times)
+    routes_table, change = with_changes(routes_table, changes, _ROUTE)
     columns = [
         *_ENDS,
         *figures(
@@ -62,6 +68,10 @@ def _matrix(trace: Trace) -> TableBlock:
             ("bytes", "Bytes", "bytes"),
             ("count", "Count", "count"),
             ("busy_ns", "Transfer time", "ns"),
+        ),
+        *change,
+        *figures(
+            transfer_matrix.FIGURES,
             ("wait_ns", "Wait time", "ns"),
             ("mean_wait_ns", "Mean wait time", "ns"),
             ("bandwidth", "Bandwidth", "bytes/s"),
@@ -78,6 +88,11 @@ def _matrix(trace: Trace) -> TableBlock:
         title, _between(routes_table), columns, definition=definition, zoom=zoom, reason=why_not(routes_table)
     )
     return routes | {"range": "route"}
+
+
+def _times(trace: Trace) -> pd.DataFrame:
+    """Return route, step and transfer time of each tensor received and each copy."""
+    return trace.transfers[[*_ROUTE, "step"]].assign(amount=trace.transfers["transfer_ns"])
 
 
 def _slowest(trace: Trace) -> TableBlock:

@@ -88,11 +88,12 @@ def details(
     waits: bool = True,
     overview: bool = True,
     operands: pd.DataFrame | None = None,
+    against: Trace | None = None,
 ) -> bytes:
     """Write the content of the details panel for a trace, as a container.
 
     `waits` adds the causes of waiting, `overview` the facts about the whole trace, its steps and its lines of
-    code. `operands` are the `operand_links`, if already known.
+    code, with their differences from a base `against`. `operands` are the `operand_links`, if already known.
     """
     rows = (lanes or order_lanes(trace.events)).rows
     events = trace.events.take(rows)
@@ -158,7 +159,7 @@ def details(
     if tasks:
         header["tasks"] = tasks
     if overview:
-        header["overview"] = _overview(trace)
+        header["overview"] = _overview(trace, against)
     if code_header:
         header["code"] = code_header
     if layers:
@@ -166,9 +167,10 @@ def details(
     return pack({**header, **waited, **stepwise}, columns)
 
 
-def _overview(trace: Trace) -> Overview:
-    """Return the overview and the findings for the details panel."""
-    return {**card(trace), "findings": findings_block(trace), "task": _late_task(trace)}
+def _overview(trace: Trace, against: Trace | None) -> Overview:
+    """Return the overview and the findings for the details panel, with differences from a base."""
+    overview, block = card(trace, against), findings_block(trace, against)
+    return {**overview, "findings": block, "task": _late_task(trace)}
 
 
 def _late_task(trace: Trace) -> str:
