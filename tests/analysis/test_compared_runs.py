@@ -153,6 +153,20 @@ def test_loops_are_compared_before_steps() -> None:
     assert (found.shown, round(found.ratio, 2)) == (True, 0.16)
 
 
+@pytest.mark.parametrize(("tasks", "over"), [(1, ""), (2, ", on average over 2 tasks")])
+def test_main_changes_name_the_tasks_they_are_of(tasks: int, over: str) -> None:
+    def steps(took: int) -> Trace:
+        rows = [(step, task) for step in range(6) for task in range(tasks)]
+        columns = {"start_ns": [10_000 * step for step, _ in rows], "step": [step for step, _ in rows]}
+        columns |= {"duration_ns": [took + step for step, _ in rows]}
+        named = {"kind": ["op"] * len(rows), "op": ["MatMul"] * len(rows)}
+        named |= {"task": [f"/job:worker/replica:0/task:{task}" for _, task in rows]}
+        return Trace(events.build(columns | named))
+
+    sentences = {sentence.id: sentence for sentence in comparison_headline(steps(1_000), steps(5_000))}
+    assert sentences["comparison_parts"].figures["over"] == over
+
+
 def test_a_prediction_is_no_recording() -> None:
     chance = np.random.default_rng(10)
     trace = run(chance.normal(9_000, 50, 30).astype(int))

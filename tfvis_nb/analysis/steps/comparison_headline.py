@@ -71,7 +71,7 @@ def comparison_headline(
     is_close = abs(b_side.typical_ns - a_side.typical_ns) <= CLOSE * a_side.typical_ns
     changes = _parts(a_side, b_side) if parts and not is_close else ""
     if changes:
-        sentences.append(Text("comparison_parts", parts=changes))
+        sentences.append(_main_changes(changes, first, second))
     return [*sentences, *_equal_code(first, second), Text("comparison_by_chance")]
 
 
@@ -96,7 +96,7 @@ def _of_several(a: ComparedSteps, b: ComparedSteps, parts: bool) -> list[Text]:
     if parts and main.shown:
         between = {_BETWEEN: round(loops.b - loops.a - (steps.b - steps.a))} if by_loop else {}
         if changes := _shown_parts(a, b, between, main.b - main.a):
-            sentences.append(Text("comparison_parts", parts=changes))
+            sentences.append(_main_changes(changes, a, b))
     if not predicted:
         sentences += _runs(a, b, "loop_ns" if by_loop else "step_ns", shown=main.shown)
     return sentences
@@ -156,6 +156,13 @@ def _shown_parts(a: ComparedSteps, b: ComparedSteps, between: dict[str, int], di
     shown = table[table["shown"].fillna(False).to_numpy(bool)]
     changes = (shown.groupby("activity")["typical_difference_ns"].sum() / tasks).to_dict()
     return _largest(between | {str(name): round(change) for name, change in changes.items()}, difference_ns)
+
+
+def _main_changes(changes: str, a: ComparedSteps, b: ComparedSteps) -> Text:
+    """Word the activities that changed most, and of how many tasks they are the mean."""
+    tasks = max(breakdown(side.trace)["task"].nunique() for side in (a, b))
+    over = f", on average over {tasks} tasks" if tasks > 1 else ""
+    return Text("comparison_parts", parts=changes, over=over)
 
 
 def _side(side: ComparedSteps) -> _Side:
