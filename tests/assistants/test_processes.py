@@ -11,6 +11,8 @@ from tests.support.session_files import filled
 from tfvis_nb.assistants.roots import Roots
 from tfvis_nb.assistants.worker import ToolFailedError, Worker
 
+pytestmark = pytest.mark.slow  # a server is started
+
 NAME = "local_mlp_step1.pb"
 MORE_MEMORY = "SELECT count(*) FROM (SELECT list(i) AS l FROM range(100000000) t(i)) WHERE len(l) > 1"
 

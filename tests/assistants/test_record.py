@@ -10,6 +10,8 @@ import tfvis_nb as tv
 from tests.support.assistants import Assistant, assistant, has_ended
 from tests.support.conditions import wait_until
 
+pytestmark = pytest.mark.slow  # a server is started
+
 # Starts a process of another session that has lost its parent, as services do.
 DETACHED = """
 import os, subprocess, sys, time
@@ -103,7 +105,6 @@ def test_other_scripts_and_outputs_are_refused(
     assert (folder / "old.parquet").read_text() == "old"
 
 
-@pytest.mark.slow
 @pytest.mark.tensorflow
 def test_a_recording_can_be_opened(asked: Assistant, folder: Path) -> None:
     (folder / "steps.py").write_text(
