@@ -16,6 +16,7 @@ from tests.support.assistants import Assistant, assistant
 from tests.support.coded_trace import coded
 from tests.writing.test_report import kinds
 from tfvis_nb import events
+from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.assistants.tools import ANSWER_BYTES, BRIEF_BYTES, MOST_OPEN, quoted
 from tfvis_nb.core.markup import markdown_text
 
@@ -147,6 +148,8 @@ def test_source_has_the_recorded_text(asked: Assistant) -> None:
     ].tolist()
     assert asked.rows("source", trace=opened, file="[7]") == [line]
     assert asked.rows("source", trace=opened, file="o'ther.py") == []
+    answer = asked.json("source", trace=asked.open(MLP.name))
+    assert (answer["rows"], answer["reason"]) == ([], why_not(real_trace(MLP).source_lines))
 
 
 def test_event_has_producers_and_consumers(asked: Assistant) -> None:

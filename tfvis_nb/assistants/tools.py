@@ -12,6 +12,7 @@ from typing import Annotated, Any, BinaryIO
 import pyarrow as pa
 from pydantic import Field
 
+from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.assistants.roots import Roots
 from tfvis_nb.core.labels import one_line
 from tfvis_nb.core.markup import markdown_text
@@ -117,7 +118,7 @@ class Tools:
         """
         if name not in schemas():
             raise ValueError(Text("no_such_table", name=name, names=", ".join(sorted(schemas()))))
-        return self._page(trace, f'"{name}"', where=where, order_by=order_by, limit=limit, offset=offset)
+        return self._page(trace, name, where=where, order_by=order_by, limit=limit, offset=offset)
 
     def sql(
         self,
@@ -248,12 +249,15 @@ class Tools:
         offset: int,
     ) -> str:
         # On lines of their own, because a condition may end with a comment.
-        parts = [f"SELECT {columns} FROM {table}"]  # noqa: S608 - the connection reads nothing else
+        parts = [f'SELECT {columns} FROM "{table}"']  # noqa: S608 - the connection reads nothing else
         parts += [f"WHERE {where}"] if where else []
         parts += [f"ORDER BY {order_by}"] if order_by else []
         parts += [f"LIMIT {limit + 1} OFFSET {offset}"]
-        rows = select(kept_connection(self._trace(trace)), "\n".join(parts), seconds=SECONDS)
-        return _rows(rows, "Call again with offset={next}.", limit, offset)
+        opened = self._trace(trace)
+        rows = select(kept_connection(opened), "\n".join(parts), seconds=SECONDS)
+        answer = _rows(rows, "Call again with offset={next}.", limit, offset)
+        reason = "" if rows.num_rows else why_not(getattr(opened, table))
+        return f'{answer[:-1]},"reason":{quoted(reason)}}}' if reason else answer
 
     def _contents(self, paths: list[str]) -> Iterator[BinaryIO | Trace]:
         """Yield each file or, if it is a session, its traces."""
