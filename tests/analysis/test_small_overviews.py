@@ -157,7 +157,7 @@ def test_a_notebook_shows_the_full_texts_of_findings() -> None:
 def test_the_lines_that_take_most_are_named() -> None:
     builder = StackBuilder()
     for line in (7, 3, 9, 5):
-        builder.stack([Frame("Cell [2]", line)])
+        builder.stack([Frame("/home/ann/train.py", line)])
     took = [10_000, 40_000, 30_000, 20_000, 90_000]
     columns = {"start_ns": [0, 10_000, 50_000, 80_000, 100_000], "duration_ns": took, "kind": ["op"] * 5}
     nested = pa.table({"stack": pa.array([0, 1, 2, 3, None], pa.int32())})
@@ -165,7 +165,7 @@ def test_the_lines_that_take_most_are_named() -> None:
     most = [(each["line"], each["side"], each["self_ns"]) for each in trace.overview["top_lines"]]
     assert most == [(3, "host", 40_000), (9, "host", 30_000), (5, "host", 20_000)]
     (shown,) = [line for line in overview_lines(trace.overview) if line.term == "Top lines, whole trace"]
-    assert shown.values[0].startswith("Cell [2]:3 40.0")
+    assert shown.values[0].startswith("train.py:3 40.0")
     assert Trace(events.build(columns)).overview["top_lines"] == []
 
 

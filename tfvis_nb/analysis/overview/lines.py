@@ -2,6 +2,7 @@
 
 import html
 from collections.abc import Mapping
+from pathlib import PureWindowsPath
 from typing import Any, NamedTuple
 
 from tfvis_nb.analysis.findings.clocks import MATTERS
@@ -262,7 +263,9 @@ def _op_lines(top: Mapping[str, list[dict[str, Any]]]) -> list[Line]:
 def _code_lines(top: list[dict[str, Any]]) -> list[Line]:
     values = tuple(
         _changed(
-            f"{printable(each['file'], _LONGEST_NAME)}:{each['line']} {format_duration(each['self_ns'])}",
+            # Without folders, which name a user's home.
+            f"{printable(PureWindowsPath(each['file']).name, _LONGEST_NAME)}:{each['line']}"
+            f" {format_duration(each['self_ns'])}",
             each.get("change"),
         )
         for each in top
