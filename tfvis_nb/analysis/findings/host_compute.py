@@ -378,11 +378,11 @@ def _measure(trace: Trace) -> Measurement:
 
 
 def _summarise(figures: Figures) -> str:
+    # A long op can run while another device or a transfer makes the step wait.
+    at = "While only the host works"
     if not figures["share"]:
-        return (
-            f"No op, layer or line takes {limit(LEAST)} of {all_time(figures)} on the host{beyond(figures)}."
-        )
-    return f"The longest op, layer or line takes {step_time(figures)} on the host{beyond(figures)}."
+        return f"{at}, no op, layer or line takes {limit(LEAST)} of {all_time(figures)}{beyond(figures)}."
+    return f"{at}, the longest op, layer or line takes {step_time(figures)}{beyond(figures)}."
 
 
 def _without(figures: Figures) -> dict[str, Any]:
