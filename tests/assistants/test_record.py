@@ -12,13 +12,15 @@ from tests.support.conditions import wait_until
 
 pytestmark = pytest.mark.slow  # a server is started
 
-# Starts a process of another session that has lost its parent, as services do.
+# Starts processes of other sessions that have lost their parents, as services do. On Linux, one of them has
+# cleared its environment.
 DETACHED = """
 import os, subprocess, sys, time
 from pathlib import Path
 code = "import subprocess as s; print(s.Popen(['sleep', '99'], stdout=s.DEVNULL, start_new_session=True).pid)"
-made = subprocess.run([sys.executable, "-c", code], stdout=subprocess.PIPE, check=True)
-Path("pids").write_text(f"{os.getpid()} {made.stdout.decode()}")
+cleared = {} if sys.platform == "linux" else None
+pids = [subprocess.check_output([sys.executable, "-c", code], env=env).decode() for env in (None, cleared)]
+Path("pids").write_text(f"{os.getpid()} {' '.join(pids)}")
 print("arguments", sys.argv[1:])
 """
 

@@ -6,6 +6,7 @@ standard input ends, as it does when the server dies.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import shutil
 import subprocess
@@ -31,7 +32,10 @@ MOST_S, _WRITING_S = 570, 30
 """Limits on the time of a script, and on that of writing its trace when it is ended: ten minutes together."""
 
 _MARK = "TFVIS_NB_RECORDED"
-"""The variable by which all processes of a script are found, whatever their parents and groups are."""
+"""The variable by which processes of a script are found, whatever their parents and groups are."""
+
+_SUBREAPER = 36
+"""The option of Linux's ``prctl`` that makes a process the parent of descendants that lose theirs."""
 
 # The script's folder takes the first place later. Until then a file next to the script must not stand in for
 # a module, as with -m.
@@ -101,8 +105,10 @@ class Recorder:
         assert process.stdout is not None
         tail = b""
         try:
-            async for output in process.stdout:
-                tail = (tail + output)[-_TAIL_BYTES:]
+            # A process that was not found may keep the output open.
+            with anyio.move_on_after(seconds + _WRITING_S + _ENDING_S):
+                async for output in process.stdout:
+                    tail = (tail + output)[-_TAIL_BYTES:]
         finally:
             # If the call is cancelled, the end of its input makes the process end the script.
             with anyio.CancelScope(shield=True), anyio.move_on_after(_ENDING_S):
@@ -115,6 +121,8 @@ def main() -> None:
     """Run a command within limits, and end all its processes."""
     seconds, *command = sys.argv[1:]
     mark = uuid.uuid4().hex
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
     process = subprocess.Popen(  # noqa: S603 - the user has allowed it
         command, stdin=subprocess.DEVNULL, env=os.environ | {_MARK: mark}, start_new_session=True
     )
@@ -144,20 +152,23 @@ def _set_after(wait: Callable[[], object], over: threading.Event) -> None:
 
 
 def _kill_all(mark: str) -> None:
-    """Kill the processes with a mark until there are no more; one may start another in the meantime."""
+    """Kill the processes of a script until there are no more; one may start another in the meantime."""
     until = time.monotonic() + _ENDING_S
-    while (running := _marked(mark)) and time.monotonic() < until:
+    while (running := _running(mark)) and time.monotonic() < until:
         for process in running:
             with suppress(psutil.Error):
                 process.kill()
-        psutil.wait_procs(running, timeout=1)
+        time.sleep(0.05)  # not psutil's wait, which would take the exit code of the script
 
 
-def _marked(mark: str) -> list[psutil.Process]:
+def _running(mark: str) -> list[psutil.Process]:
+    """Return the processes with a mark, and descendants, which may have cleared their environments."""
+    below = {process.pid for process in psutil.Process().children(recursive=True)}
     found = []
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError):
-            if process.environ().get(_MARK) == mark and process.status() != psutil.STATUS_ZOMBIE:
+            is_of_script = process.pid in below or process.environ().get(_MARK) == mark
+            if is_of_script and process.status() != psutil.STATUS_ZOMBIE:
                 found.append(process)
     return found
 
