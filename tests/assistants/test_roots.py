@@ -45,6 +45,7 @@ def test_files_below_a_root_are_opened(root: Path, tmp_path: Path) -> None:
         ("tar://a.pb::step.tar", "path_not_local"),
         ("step.pb\0", "path_not_local"),
         ("inner/*.pb", "path_missing"),
+        ("~nosuchuser/secret", "path_missing"),
         ("inner", "path_of_folder"),
         ("run.tfvis-wal", "path_of_sqlite"),
         ("pipe", "path_of_no_file"),

@@ -192,6 +192,7 @@ def test_pictures_are_of_a_range(asked: Assistant) -> None:
         ("report", {"trace": "t99999"}, "open_trace"),
         ("table", {"name": "evnts"}, "events"),
         ("sql", {"query": "SELECT nosuch FROM events"}, "SHOW TABLES"),
+        ("sql", {"query": f'SELECT 1 AS "{"x" * ANSWER_BYTES}"'}, "short names"),
         ("event", {"event": 10**9}, "numbered"),
         ("table", {"name": "events", "limit": 10**9}, "1000"),
         ("open_trace", {"path": "nosuch.pb"}, "below"),

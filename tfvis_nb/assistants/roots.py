@@ -110,7 +110,7 @@ class Roots:
         """Return the absolute paths that a path may mean, one for each root."""
         if is_url(path) or "::" in path or "\0" in path:
             raise ValueError(Text("path_not_local", path=path))
-        given = Path(path).expanduser()
+        given = Path(os.path.expanduser(path))  # noqa: PTH111 - no error for unknown users
         below = []
         for root, name in zip(self.folders, self.names, strict=True):
             for start in (root, name) if given.is_absolute() else (Path(),):

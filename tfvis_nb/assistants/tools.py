@@ -294,6 +294,9 @@ def quoted(value: Any) -> str:
 
 def _rows(table: pa.Table, more: str, most: int, offset: int = 0) -> str:
     """Return the first rows that fit into an answer, and how to get the others."""
+    names = quoted(table.column_names)
+    if len(names.encode()) > ANSWER_BYTES:
+        raise ValueError(Text("too_many_columns", columns=table.num_columns))
     lines, size = [], 0
     for row in _values(table[:most]):
         lines.append(quoted(row))
@@ -301,7 +304,7 @@ def _rows(table: pa.Table, more: str, most: int, offset: int = 0) -> str:
         if size > ANSWER_BYTES and len(lines) > 1:
             lines.pop()
             break
-    answer = f'{{"columns":{quoted(table.column_names)},"rows":[\n' + ",\n".join(lines) + "\n]"
+    answer = f'{{"columns":{names},"rows":[\n' + ",\n".join(lines) + "\n]"
     if len(lines) < table.num_rows:
         answer += f',"more":{quoted(more.replace("{next}", str(offset + len(lines))))}'
     return answer + "}"
