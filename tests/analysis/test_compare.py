@@ -242,10 +242,12 @@ def test_the_headline_names_the_sides_and_the_change() -> None:
     for both in ((trace, ops(20, 20, 60)), (ops(20), ops(20))):
         assert comparison_headline(*both) == [Text("comparison_with_itself")]
     assert comparison_headline(trace, trace, (0, None))[0].figures["basis"] == Text(
-        "comparison_with_step_of_a", steps=3
+        "comparison_with_step_of_a", which="the median", steps=3
     )
     sentence, changes, _ = comparison_headline(trace, trace, (None, 2))
-    assert sentence.figures["basis"] == Text("comparison_with_step_of_b", steps=3)
+    assert sentence.figures["basis"] == Text("comparison_with_step_of_b", which="the median", steps=3)
+    sentence = comparison_headline(ops(20, 21, 22), ops(60))[0]
+    assert sentence.figures["basis"] == Text("comparison_with_step_of_b", which="a typical one", steps=3)
     assert changes.figures["parts"] == "+40.0 \u00b5s host compute"
     assert len(comparison_headline(trace, trace, (None, 2), parts=False)) == 2
     loose = Trace(

@@ -143,7 +143,7 @@ def test_loops_are_compared_before_steps() -> None:
     chance = np.random.default_rng(4)
     a, b = (chance.normal(mean, 50, 30).astype(int) for mean in (4_100, 3_700))
     first, steps, parts, runs = comparison_headline(run(a, 18_600), run(b, 20))
-    what = Text("comparison_loops", kind="")
+    what = Text("comparison_loops", which="typical", kind="")
     assert (first.id, first.figures["what"]) == ("comparison_recordings_differ", what)
     assert (first.figures["a"], first.figures["b"]) == ("22.7 \u00b5s", "3.71 \u00b5s")
     assert (steps.id, steps.figures["b"]) == ("comparison_steps_alone", "3.69 \u00b5s")
@@ -233,7 +233,7 @@ def test_loops_that_change_as_steps_do_are_not_named(pauses: tuple[int, int]) ->
     chance = np.random.default_rng(5)
     a, b = (chance.normal(mean, 50, 30).astype(int) for mean in (9_000, 5_000))
     first, *rest = comparison_headline(run(a, pauses[0]), run(b, pauses[1]))
-    assert first.figures["what"] == Text("comparison_steps", kind="")
+    assert first.figures["what"] == Text("comparison_steps", which="typical", kind="")
     assert "comparison_steps_alone" not in [sentence.id for sentence in rest]
 
 
@@ -248,7 +248,7 @@ def test_loops_that_hide_faster_steps_are_named() -> None:
         traces.append(Trace(trace.events.assign(start_ns=start)))
     first, loops, *_ = comparison_headline(traces[0], traces[1])
     assert (first.id, loops.id) == ("comparison_recordings_differ", "comparison_loops_alike")
-    assert first.figures["what"] == Text("comparison_steps", kind="")
+    assert first.figures["what"] == Text("comparison_steps", which="typical", kind="")
 
 
 @pytest.mark.parametrize("rounds", [5, 10, 16])
@@ -264,7 +264,10 @@ def test_loops_follow_steps_if_neither_clearly_differs(rounds: int) -> None:
         sides.append(Trace(trace.events.assign(start_ns=start)))
     a, b = sides
     first, loops = comparison_headline(a, b)
-    assert (first.id, first.figures["what"]) == ("comparison_not_shown", Text("comparison_steps", kind=""))
+    assert (first.id, first.figures["what"]) == (
+        "comparison_not_shown",
+        Text("comparison_steps", which="typical", kind=""),
+    )
     assert loops.id == "comparison_loops_alike"
     found = compare(a, b).attrs["loop_time"]
     assert (found.shown, loops.figures["b"]) == (False, format_duration(found.b))

@@ -75,8 +75,10 @@ def test_pauses_between_steps_are_in_the_interval_only() -> None:
     assert trace.overview["steps"] == {
         "count": 3,
         "typical_ns": 10,
+        "alike": True,
         "median_ns": 10,
         "interval_ns": 15,
+        "interval_alike": True,
         "p95_ns": None,
         "sum_ns": 30,
     }

@@ -10,10 +10,11 @@ from IPython.core.formatters import HTMLFormatter
 
 from tests.analysis.test_findings_of_kernels import gemm, trace_of
 from tests.real_traces import DATA, real_trace
-from tfvis_nb import Trace, events
+from tfvis_nb import Trace, analysis, events
 from tfvis_nb.analysis import compare
 from tfvis_nb.analysis.overview.headline import headline
 from tfvis_nb.analysis.overview.lines import overview_lines
+from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.core.format import format_percent, unbroken
 from tfvis_nb.core.metadata import PYTHON_SAMPLES, table_of
 from tfvis_nb.core.stacks import Frame, StackBuilder
@@ -78,6 +79,20 @@ def test_headline_and_step_time_are_those_of_a_comparison() -> None:
     assert _steps([100, 110, 900]).overview["steps"]["typical_ns"] == 110
 
 
+def test_steps_of_two_lengths_have_no_typical_one() -> None:
+    trace = _steps([900, 889, 790, 7, 3, 2])
+    steps = trace.overview["steps"]
+    assert (steps["typical_ns"], steps["alike"]) == (7, False)
+    assert trace.overview["headline"].endswith("the median step takes 7 ns.")
+    assert overview_lines(trace.overview)[0].value == "7 ns median after the first step, 6 steps"
+    # A comparison tests the means, which it does not call typical.
+    other = _steps([900, 890, 795, 8, 3, 2])
+    said = comparison_headline(trace, other)[0]
+    assert said.figures["what"] == Text("comparison_steps", which="average", kind="")
+    changed = overview_lines(analysis.overview(other, against=trace))[0].value
+    assert changed.startswith("8 ns median after the first step, 6 steps; ")
+
+
 def test_round_of_the_loop_is_shown_with_time_between_steps() -> None:
     # The longest step is the last one, which no interval includes.
     assert "Round of the loop" not in str(_steps([100, 120, 180]).overview)
@@ -111,8 +126,10 @@ def test_a_percentile_needs_steps() -> None:
     assert many.overview["steps"] == {
         "count": 20,
         "typical_ns": 10,
+        "alike": True,
         "median_ns": 10,
         "interval_ns": 10,
+        "interval_alike": True,
         "p95_ns": 19,
         "sum_ns": 1190,
     }
@@ -134,8 +151,10 @@ def test_a_trace_without_steps_has_an_overview() -> None:
     assert empty.overview["steps"] == {
         "count": 0,
         "typical_ns": None,
+        "alike": True,
         "median_ns": None,
         "interval_ns": None,
+        "interval_alike": True,
         "p95_ns": None,
         "sum_ns": 0,
     }

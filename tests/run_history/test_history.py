@@ -162,11 +162,11 @@ def test_no_change_has_an_endless_interval(before: list[int], now: list[int], fo
 def test_line_of_a_change_between_steps_is_about_loops() -> None:
     before, now = (run_of(step_ns=SLOW, loop_ns=[time * by for time in SLOW]) for by in (9, 2))
     said = line([before], now)["change"].figures
-    assert said["what"] == Text("comparison_loops", kind="")
+    assert said["what"] == Text("comparison_loops", which="typical", kind="")
     found = difference(np.array(SLOW) * 9, np.array(SLOW) * 2)
     assert said["change"] == amount_text(found.ratio)
     alike = line([before], run_of(step_ns=FAST, loop_ns=[time * 9 for time in SLOW]))
-    assert alike["change"].figures["what"] == Text("comparison_steps", kind="")
+    assert alike["change"].figures["what"] == Text("comparison_steps", which="typical", kind="")
 
 
 def test_a_summary_has_the_loops_without_a_first_one() -> None:
@@ -239,7 +239,7 @@ def test_ops_are_counted_in_steps_of_one_kind() -> None:
     now = run_of(kinds={"train": train, "test": times([900, 950, 990, 980], ops=4)})
     said = line([before], now)
     assert said["events"] == ""
-    assert said["change"].figures["what"] == Text("comparison_steps", kind="train ")
+    assert said["change"].figures["what"] == Text("comparison_steps", which="typical", kind="train ")
 
 
 def test_a_run_that_took_no_time_has_no_change() -> None:

@@ -23,6 +23,7 @@ from tfvis_nb.analysis.steps.difference_text import (
     figures_text,
     runs_text,
     times_text,
+    which_text,
 )
 from tfvis_nb.analysis.steps.slow_steps import kind_label
 from tfvis_nb.analysis.steps.whole_recordings import Whole, whole_of_loop, whole_text
@@ -140,7 +141,7 @@ def _change(before: Summary, now: Summary, change: Change) -> Text:
             reason=_why_whole(before, now) if change.times == "recordings" else Text("run_few_steps"),
         )
     key = "run_differs" if found.shown else "run_alike"
-    what = _many(change.times, _named_kind(before, now, change))
+    what = _many(change, _named_kind(before, now, change))
     return Text(key, since=since, what=what, **figures_text(found))
 
 
@@ -169,8 +170,9 @@ def _one(times: Times, kind: str) -> Text:
     return Text("run_whole") if times == "recordings" else Text("run_typical_step", kind=kind)
 
 
-def _many(times: Times, kind: str) -> Text:
-    return Text(f"comparison_{times}", **({"kind": kind} if times in ("steps", "loops") else {}))
+def _many(change: Change, kind: str) -> Text:
+    figures = {"kind": kind} if change.times in ("steps", "loops") else {}
+    return Text(f"comparison_{change.times}", which=which_text(change.difference), **figures)
 
 
 def _why_whole(before: Summary, now: Summary) -> Text:

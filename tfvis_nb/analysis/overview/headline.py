@@ -15,7 +15,7 @@ from tfvis_nb.analysis.findings.idle_python import idle_python
 from tfvis_nb.analysis.findings.launch_bound import RULE as LAUNCHES
 from tfvis_nb.analysis.findings.out_of_memory import RULE as OUT_OF_MEMORY
 from tfvis_nb.analysis.findings.out_of_memory import ended
-from tfvis_nb.analysis.findings.rule import step_time
+from tfvis_nb.analysis.findings.rule import capital, step_time
 from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.idle.device_idle import device_idle, idle_by_cause
 from tfvis_nb.analysis.source.python_samples import sampled_clause, sampled_figures
@@ -69,7 +69,8 @@ def _of_most(others: Trace, facts: Mapping[str, Any], first: pd.Series | None, i
         problem, is_loop = Text("headline_tuning", share=format_percent(tuning), **words), False
     if is_host and is_loop:
         took = format_duration(facts["steps"]["interval_ns"])
-        return Text("headline_loop_on_host", problem=problem, round=took)
+        which = _which(facts["steps"]["interval_alike"])
+        return Text("headline_loop_on_host", problem=problem, which=which, round=took)
     if is_host:
         return _without_devices(others, facts, problem)
     outside, loop = facts["outside"], [device["loop_busy_share"] for device in facts["devices"]]
@@ -168,23 +169,28 @@ def _without_devices(trace: Trace, facts: Mapping[str, Any], problem: str) -> Te
         shares.items(), key=lambda item: item[1].get("idle_ns", 0) + item[1].get("unknown_ns", 0)
     )
     kind = kind_label(facts["kinds"][0]["kind"]) if facts["kinds"] else ""
-    subject = "The step" if steps["count"] == 1 else f"A typical {kind}step"
+    which = "the" if steps["count"] == 1 else _which(steps["alike"])
+    subject = f"{which} {kind}step"
     if facts["undivided"]:
-        subject = "The recording"
+        subject = "the recording"
     took = format_duration(steps["typical_ns"])
     if problem:
-        return Text("headline_problem_on_host", problem=problem, step=subject.lower(), took=took)
+        return Text("headline_problem_on_host", problem=problem, step=subject, took=took)
     if not busiest:
-        return Text("headline_host_brief", step=subject, took=took)
+        return Text("headline_host_brief", step=capital(subject), took=took)
     part = max(busiest, key=lambda name: busiest[name])
     name = part.removesuffix("_ns")
     share = format_percent(busiest[part])
     of = "it" if steps["count"] == 1 else _words(trace).get("step_time", Text("step_time"))
     if name == "idle":
         why = _why_idle(trace, task)
-        return Text("headline_host_idle", step=subject, took=took, share=share, of=of, why=why)
+        return Text("headline_host_idle", step=capital(subject), took=took, share=share, of=of, why=why)
     label = LABELS.get(name, name.replace("_", " "))
-    return Text("headline_host", step=subject, took=took, share=share, of=of, part=label)
+    return Text("headline_host", step=capital(subject), took=took, share=share, of=of, part=label)
+
+
+def _which(alike: bool) -> str:
+    return "a typical" if alike else "the median"
 
 
 def _why_idle(trace: Trace, task: str) -> str:

@@ -27,6 +27,7 @@ _ABOUT_PARTS = (
 _APART = 0.05
 """The share of the loop between steps from which its rounds differ enough from steps to be worth a figure."""
 _TYPICAL = "the mean without the longest and the shortest fifth, as in a comparison."
+_MEDIAN = "the median, because they differ too much for a typical one."
 _WORTH_A_LINE = 0.01
 """The share of the loop from which time between steps has a line."""
 _OF_ACCELERATORS = "the device ran a kernel, copy or collective"
@@ -72,13 +73,17 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
     steps, first = facts["steps"], facts["first_step"]
     if not steps["count"]:
         return []
-    value = f"{format_duration(steps['typical_ns'])}{' typical' if steps['count'] > 1 else ''}"
+    value = format_duration(steps["typical_ns"])
+    if steps["count"] > 1:
+        value = _which(value, steps["alike"])
     if is_set_apart(first):
         value += " after the first step"
     lines = []
     if steps["interval_ns"] and facts["outside"] is not None and facts["outside"]["loop_share"] > _APART:
-        about = f"Each step and the time until the next: {_TYPICAL}"
-        loop = _tested(f"{format_duration(steps['interval_ns'])} typical", steps.get("interval_change"))
+        alike = steps["interval_alike"]
+        about = f"Each step and the time until the next: {_TYPICAL if alike else _MEDIAN}"
+        loop = _which(format_duration(steps["interval_ns"]), alike)
+        loop = _tested(loop, steps.get("interval_change"), alike)
         lines.append(Line("Round of the loop", (loop,), about))
     if steps["p95_ns"] is not None:
         about = "The duration that 95 % of the steps do not exceed."
@@ -90,13 +95,16 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
         count = f"{kinds[0]['count']:,} {kind_label(kinds[0]['kind'])}steps"
     if steps["count"] > 1 or facts["undivided"]:
         value += ", no steps marked" if facts["undivided"] else f", {count}"
-    about = STEP_NS if steps["count"] == 1 else f"The time from the start of a step to its end: {_TYPICAL}"
-    value = _tested(value, steps.get("change"))
+    about = f"The time from the start of a step to its end: {_TYPICAL if steps['alike'] else _MEDIAN}"
+    if steps["count"] == 1:
+        about = STEP_NS
+    value = _tested(value, steps.get("change"), steps["alike"])
     lines.insert(0, Line(STEP_TIME[facts["undivided"]], (value,), about))
     for kind in kinds[1 : 1 + _MOST_KINDS]:
         noun = "step" if kind["count"] == 1 else "steps"
         number = f"{kind['count']:,} {kind_label(kind['kind'])}{noun}"
-        value = _changed(f"{format_duration(kind['typical_ns'])} typical, {number}", kind.get("change"))
+        value = f"{_which(format_duration(kind['typical_ns']), kind['alike'])}, {number}"
+        value = _changed(value, kind.get("change"))
         lines.append(Line("Other steps", (value,), "Steps of another kind, by their labels without numbers."))
     if first is not None:
         value = f"{format_duration(first['first_ns'])}, {times_median(first)} times the median of the others"
@@ -295,9 +303,13 @@ def _changed(value: str, change: str | None) -> str:
     return f"{value} ({change})" if change else value
 
 
-def _tested(value: str, change: str | None) -> str:
-    """Add a difference that may have an interval in parentheses."""
-    return f"{value}; {change}" if change else value
+def _tested(value: str, change: str | None, alike: bool) -> str:
+    """Add a difference of means, which may have an interval in parentheses."""
+    return f"{value}; {'' if alike else 'on average '}{change}" if change else value
+
+
+def _which(value: str, alike: bool) -> str:
+    return f"{value} {'typical' if alike else 'median'}"
 
 
 def as_text(facts: Mapping[str, Any]) -> str:

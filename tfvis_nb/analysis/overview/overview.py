@@ -26,7 +26,7 @@ from tfvis_nb.analysis.overview.headline import headline
 from tfvis_nb.analysis.overview.lines import as_html, as_text
 from tfvis_nb.analysis.source.source_lines import source_lines
 from tfvis_nb.analysis.steps.breakdown import PARTS
-from tfvis_nb.analysis.steps.difference import TRIM, typical
+from tfvis_nb.analysis.steps.difference import TRIM, has_typical, typical
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.analysis.steps.other_steps import is_set_apart, other_steps
 from tfvis_nb.analysis.steps.outside_steps import loop_of, outside_steps
@@ -52,14 +52,16 @@ from tfvis_nb.texts import Text, id_of
 FIGURES: dict[str, str] = {
     "headline": "A sentence: how busy the devices were, and the first problem or what they waited for most.",
     "kinds": "The kinds of steps if there are several, such as train and test, the one with the most time"
-    " first: kind, count, typical_ns, median_ns and sum_ns. Typical and median steps are of the first kind.",
+    " first: kind, count, typical_ns, alike, median_ns and sum_ns. Those of steps are of the first kind.",
     "steps.typical_ns": "Duration of a typical step, in ns: the mean of all without the longest and the"
-    " shortest fifth, as in a comparison, and without a first step that is set apart; of fewer than five"
-    " the median.",
+    " shortest fifth, as in a comparison, and without a first step that is set apart; of fewer than five,"
+    " or if the steps are not alike, the median.",
+    "steps.alike": "Whether the steps have a typical length: that mean is less than 1.5 times their median,"
+    " and more than the median / 1.5. Otherwise no step takes that long.",
     "steps.median_ns": "Duration of the median step, in ns: of an even number the lower of the two in the"
     " middle, without a first step as in first_step.",
     "steps.interval_ns": "A typical round of the loop, from the start of a step to the start of the next, in"
-    " ns: the same of all rounds; missing if there is none.",
+    " ns: the same of all rounds; missing if there is none. interval_alike is alike for rounds.",
     "steps.p95_ns": "Duration of the step that 95 % of the steps do not exceed, in ns; missing if there are"
     " fewer than 20.",
     "steps.sum_ns": "Sum of the durations of all steps, in ns: step time, the whole of the shares.",
@@ -197,20 +199,26 @@ def _steps(trace: Trace, apart: int) -> dict[str, Any]:
     known = count >= _FEWEST_FOR_P95
     return {
         "count": len(every),
-        "typical_ns": _typical(steps, apart),
+        **_typical(steps, apart),
         "median_ns": _length(trace, middle) if (middle := median_step(trace)) is not None else None,
-        "interval_ns": round(typical(interval)) if len(interval) else None,
+        "interval_ns": _typical_ns(interval),
+        "interval_alike": has_typical(interval),
         "p95_ns": int(duration[math.ceil(0.95 * count) - 1]) if known else None,
         "sum_ns": int(every["duration_ns"].sum()),
     }
 
 
-def _typical(steps: pd.DataFrame, apart: int) -> int | None:
+def _typical(steps: pd.DataFrame, apart: int) -> dict[str, Any]:
     took = steps.loc[steps["step"] != apart, "duration_ns"].to_numpy(np.int64)
+    return {"typical_ns": _typical_ns(took), "alike": has_typical(took)}
+
+
+def _typical_ns(took: np.ndarray) -> int | None:
     if not len(took):
         return None
     # Of a few steps, a mean would leave out none.
-    return round(typical(took)) if int(TRIM * len(took)) else int(took[lower_median(took)])
+    is_mean = int(TRIM * len(took)) and has_typical(took)
+    return round(typical(took)) if is_mean else int(took[lower_median(took)])
 
 
 def _kinds(trace: Trace, apart: int) -> list[dict[str, Any]]:
@@ -223,7 +231,7 @@ def _kinds(trace: Trace, apart: int) -> list[dict[str, Any]]:
         {
             "kind": str(kind),
             "count": len(own),
-            "typical_ns": _typical(own, apart),
+            **_typical(own, apart),
             "median_ns": int(median[str(kind)]),
             "sum_ns": int(own["duration_ns"].sum()),
         }

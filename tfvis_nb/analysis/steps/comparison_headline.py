@@ -12,16 +12,18 @@ from tfvis_nb.analysis.steps.difference import (
     LEAST_PART,
     Difference,
     are_runs,
+    has_typical,
     is_by_loops,
     loops_tell_more,
     typical,
 )
-from tfvis_nb.analysis.steps.difference_text import figures_text, runs_text, times_text
+from tfvis_nb.analysis.steps.difference_text import figures_text, runs_text, times_text, which_text
 from tfvis_nb.analysis.steps.outside_steps import is_one_recording
 from tfvis_nb.analysis.steps.slow_steps import median_step
 from tfvis_nb.analysis.steps.step_differences import known_spread, loop_time, same_code, step_time
 from tfvis_nb.analysis.steps.whole_recordings import whole_text
 from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.median_step import lower_median
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.prediction import is_predicted
 from tfvis_nb.core.trace import Trace
@@ -36,6 +38,7 @@ class _Side(NamedTuple):
     typical_ns: float  # Of the compared steps
     steps: int  # How many
     step: int | None  # The step of median duration; None without steps
+    alike: bool = True  # Whether the compared steps have a typical length
 
 
 def comparison_headline(
@@ -80,19 +83,21 @@ def _of_several(a: ComparedSteps, b: ComparedSteps, parts: bool) -> list[Text]:
     steps, loops = step_time(a, b), loop_time(a, b)
     predicted = is_predicted(a.trace) or is_predicted(b.trace)
     if a.unit == "iterations" and loops.a > 0 and loops.b > 0:
-        iterations = _statement(loops, Text("comparison_iterations"), predicted)
+        iterations = _statement(loops, Text("comparison_iterations", which=which_text(loops)), predicted)
         return [iterations, *_whole(a, b, loops), *_runs(a, b, "loop_ns", shown=loops.shown)]
     if not (steps.a > 0 and steps.b > 0 and (steps.shown or np.isfinite(steps.low))):
         return []
     by_loop = is_by_loops(steps, loops)
     main = loops if by_loop else steps
-    what = Text("comparison_loops" if by_loop else "comparison_steps", kind=b.kind)
+    key = "comparison_loops" if by_loop else "comparison_steps"
+    what = Text(key, which=which_text(main), kind=b.kind)
     sentences = [_statement(main, what, predicted), *_whole(a, b, main)]
     if by_loop:
         key = "comparison_steps_alone" if steps.shown else "comparison_steps_alike"
         sentences.append(Text(key, **figures_text(steps)))
     elif not loops.shown and np.isfinite(loops.low) and loops_tell_more(steps, loops):
-        sentences.append(Text("comparison_loops_alike", **figures_text(loops)))
+        which = which_text(loops).capitalize()
+        sentences.append(Text("comparison_loops_alike", which=which, **figures_text(loops)))
     if parts and main.shown:
         between = {_BETWEEN: round(loops.b - loops.a - (steps.b - steps.a))} if by_loop else {}
         if changes := _shown_parts(a, b, between, main.b - main.a):
@@ -170,17 +175,23 @@ def _side(side: ComparedSteps) -> _Side:
     if not len(took):  # only a first step that is set apart
         took = side.all_durations()
     step = median_step(side.trace) if side.numbers is None else side.numbers[0]
-    return _Side(side.trace, typical(took) if len(took) else 0, len(took), step)
+    alike = has_typical(took)
+    took_ns = typical(took) if alike else took[lower_median(took)]
+    return _Side(side.trace, took_ns if len(took) else 0, len(took), step, alike)
 
 
 def _basis(a: _Side, b: _Side) -> Text:
     if a.steps > 1 and b.steps > 1:
         return Text("comparison_of_typical_steps")
     if a.steps > 1:
-        return Text("comparison_with_step_of_b", steps=a.steps)
+        return Text("comparison_with_step_of_b", which=_which(a), steps=a.steps)
     if b.steps > 1:
-        return Text("comparison_with_step_of_a", steps=b.steps)
+        return Text("comparison_with_step_of_a", which=_which(b), steps=b.steps)
     return Text("comparison_of_two_steps")
+
+
+def _which(side: _Side) -> str:
+    return "a typical one" if side.alike else "the median"
 
 
 def _parts(a: _Side, b: _Side) -> str:

@@ -6,6 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tfvis_nb.core.median_step import lower_median
+from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
+
 TRIM = 0.2
 """The share of the longest, and of the shortest, steps left out of the mean of typical steps."""
 _NORMAL = 1.959964
@@ -56,6 +59,8 @@ class Difference(NamedTuple):
     """Typical step time of the first."""
     b: float
     """Typical step time of the second."""
+    alike: bool
+    """Whether the steps of each have a typical time, as in `has_typical`."""
 
 
 class Differences(NamedTuple):
@@ -119,7 +124,8 @@ def difference(a: Runs, b: Runs, *, spread: RunSpread | None = None) -> Differen
     >>> round(result.ratio, 2), round(result.low, 2), round(result.high, 2), result.shown
     (1.1, 1.08, 1.12, True)
     >>> difference([10], [20])
-    Difference(ratio=2.0, low=nan, high=nan, shown=False, code_differs=False, a=10.0, b=20.0)
+    Difference(ratio=2.0, low=nan, high=nan, shown=False, code_differs=False, a=10.0, b=20.0,
+               alike=True)
     """
     sides = [[np.asarray(run, float)[None] for run in _runs(side)] for side in (a, b)]
     result = differences(*sides)
@@ -132,7 +138,8 @@ def difference(a: Runs, b: Runs, *, spread: RunSpread | None = None) -> Differen
     else:
         code_differs = shown and spread is not None and ratio > 0 and max(ratio, 1 / ratio) > spread.ratio
     ends = float(result.ratio_low[0]), float(result.ratio_high[0])
-    return Difference(ratio, *ends, shown, code_differs, before, after)
+    alike = all(has_typical(np.concatenate(side, axis=1)[0]) for side in sides)
+    return Difference(ratio, *ends, shown, code_differs, before, after, alike)
 
 
 def are_runs(sides: Iterable[Sequence[np.ndarray]]) -> bool:
@@ -202,6 +209,25 @@ def typical(times: np.ndarray) -> float:
     11.0
     """
     return float(trimmed_means(times[None])[0])
+
+
+def has_typical(times: np.ndarray) -> bool:
+    """Return whether `typical` is the time of a step.
+
+    It is less than `SLOW_STEP_RATIO` times the median, and more than the median divided by that. Steps of two
+    lengths, such as every second one with an evaluation, have a mean that none of them takes.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb.analysis.steps.difference import has_typical
+    >>> has_typical(np.array([10, 90, 11, 12, 1])), has_typical(np.array([89, 79, 0.7, 0.3, 0.2]))
+    (True, False)
+    """
+    if not len(times):
+        return True
+    ends = sorted((typical(times), float(times[lower_median(times)])))
+    return ends[1] < SLOW_STEP_RATIO * ends[0] or ends[0] == ends[1]
 
 
 def trimmed_means(times: np.ndarray) -> np.ndarray:

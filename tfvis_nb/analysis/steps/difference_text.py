@@ -82,6 +82,16 @@ def figures_text(result: Difference) -> dict[str, str]:
     return times_text(result.a, result.b) | {"interval": interval}
 
 
+def which_text(result: Difference) -> str:
+    """Return the word for the steps or rounds whose times `difference` compares.
+
+    >>> from tfvis_nb.analysis.steps.difference import difference
+    >>> which_text(difference([10, 11], [12, 13])), which_text(difference([1, 1, 90, 90], [12, 13]))
+    ('typical', 'average')
+    """
+    return "typical" if result.alike else "average"
+
+
 def runs_text(spread: RunSpread | None) -> Text:
     """State how much runs of the same code differ."""
     if spread is None:

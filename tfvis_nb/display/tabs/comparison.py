@@ -11,7 +11,7 @@ import pandas as pd
 from tfvis_nb.analysis.steps import compare
 from tfvis_nb.analysis.steps.compare_activities import compare_activities
 from tfvis_nb.analysis.steps.compared_steps import ComparedSteps, compared_pair
-from tfvis_nb.analysis.steps.difference_text import change_texts
+from tfvis_nb.analysis.steps.difference_text import change_texts, which_text
 from tfvis_nb.analysis.steps.step_differences import loop_time, ratio_of, step_time
 from tfvis_nb.analysis.steps.utilization import busiest_accelerator
 from tfvis_nb.analysis.unavailable import why_not
@@ -207,32 +207,44 @@ def whole(a: Compared, b: Compared, heads: tuple[str, str] = ("A", "B")) -> Tabl
     ]
     sides = compared_pair(a.steps, b.steps, (None, None))
     times = [_times(side, part) for side, part in zip((a, b), sides, strict=True)]
-    for name, typical, times_of in (
-        ("Typical step", step_time, ComparedSteps.durations),
-        ("Typical round" if sides[0].loop is None else "Typical iteration", loop_time, ComparedSteps.loops),
+    for part, times_with, times_of in (
+        ("step", step_time, ComparedSteps.durations),
+        ("round" if sides[0].loop is None else "iteration", loop_time, ComparedSteps.loops),
     ):
-        difference = typical(*sides)
+        difference = times_with(*sides)
         if min(len(np.concatenate(times_of(side))) for side in sides) > 1 and difference.a > 0:
             for of_side, ns in zip(times, (difference.a, difference.b), strict=True):
-                of_side[name] = round(ns)
-    # The headline is about typical steps.
-    names = sorted((name for name in times[0] if name in times[1]), key=lambda name: "Typical" not in name)
+                of_side[f"{which_text(difference).capitalize()} {part}"] = round(ns)
+    # The headline is about these means.
+    names = sorted(
+        (name for name in times[0] if name in times[1]), key=lambda name: _part(name) not in _MEANS
+    )
     rows = pd.DataFrame(
         {"what": names, "a": [times[0][name] for name in names], "b": [times[1][name] for name in names]}
     )
     rows["difference"] = rows["b"] - rows["a"]
     rows["ratio"] = rows["b"] / rows["a"].where(rows["a"] > 0)
-    return table("Summary", rows, columns, hints=[_HINTS[name] for name in names])
+    return table("Summary", rows, columns, hints=[(_MEANS | _HINTS)[_part(name)] for name in names])
+
+
+_MEANS = {
+    "step": "Mean of the steps without the longest and the shortest fifth, in ns; of three or more runs on"
+    " both sides, the same mean of their means. A first step that is set apart is left out.",
+    "round": "The same for rounds of the loop, from the start of a step to that of the next, in ns.",
+    "iteration": "The same for the iterations of a loop, found by its repeating ops, in ns.",
+}
+"""Hints for a typical step and the like, or an average one if the times are not alike."""
+
+
+def _part(name: str) -> str:
+    which, _, part = name.partition(" ")
+    return part if which in ("Typical", "Average") else name
 
 
 _HINTS = {
     "Duration": "How long the recording took, with your Python before the first event and after the last"
     " one, or the duration of the step, in ns. Of several recordings, the mean without the longest and the"
     " shortest fifth.",
-    "Typical step": "Mean of the steps without the longest and the shortest fifth, in ns; of three or more"
-    " runs on both sides, the same mean of their typical steps. A first step that is set apart is left out.",
-    "Typical round": "The same for rounds of the loop, from the start of a step to that of the next, in ns.",
-    "Typical iteration": "The same for the iterations of a loop, found by its repeating ops, in ns.",
     "All steps": "Sum of the steps' durations, in ns.",
     "Device busy": "How long the busiest device of a step was busy, in ns; of several steps the median.",
 }
