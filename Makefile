@@ -31,7 +31,6 @@ VIEW_SOURCES := $(shell find js tfvis_nb/core/*.json -type f ! -name '*.test.ts'
 NODE := node_modules/.package-lock.json
 INSTALLED := $(VENV)/installed
 DEV_INSTALLED := $(VENV)/installed-dev
-DOCS_INSTALLED := $(VENV)/installed-docs
 
 # Tests that start browsers, kernels, commands, clusters, servers or TensorFlow, which importing them would take long.
 LARGER := browser cli fleet/dataset/test_kills.py estimator file_view notebooks magics recording serving session \
@@ -135,7 +134,7 @@ row-numbers:
 
 # From the root, so that pages link to each other as in a checkout. Notebooks run the first time and after a change.
 docs: export TF_CPP_MIN_LOG_LEVEL := 3
-docs: $(DOCS_INSTALLED) $(VIEW)
+docs: $(INSTALLED) $(VIEW)
 	$(PY) docs/build_metrics.py
 	$(BIN)/sphinx-build -W --keep-going -c docs . docs/_build/html
 
@@ -146,7 +145,7 @@ vitest:
 release: $(INSTALLED) $(NODE)
 	rm -rf dist
 	$(NPM) run build
-	HATCH_JUPYTER_BUILDER_SKIP_NPM=1 $(PY) -m pip install --quiet --editable '.[release]'
+	$(PY) -m pip install --quiet --group release
 	$(PY) -m build
 	$(BIN)/twine check --strict dist/*
 	$(PY) -m pytest -v --extent all --wheel dist/*.whl tests/test_wheel.py
@@ -177,18 +176,15 @@ $(PY):
 	  { echo "$(PYTHON) is older than 3.11; name a newer one: make PYTHON=python3.12" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 
-# The view is built above; the package's own build need not do it again.
+# Dependency groups need pip 25.1; a new environment has the pip of its Python.
 $(INSTALLED): pyproject.toml package.json | $(PY) $(VIEW)
 	@echo "Installing: this takes some minutes"
-	HATCH_JUPYTER_BUILDER_SKIP_NPM=1 $(PY) -m pip install --quiet --editable '.[lab,test]'
+	$(PY) -m pip install --quiet 'pip>=25.1'
+	$(PY) -m pip install --quiet --editable '.[fleet,jax,lab,mcp,pictures,remote,sql]' --group test
 	$(PY) -c 'import importlib.util, sys; sys.exit(importlib.util.find_spec("tensorflow") is None)' || \
 	  $(PY) -m pip install --quiet tensorflow-cpu
 	touch $@
 
 $(DEV_INSTALLED): $(INSTALLED)
-	HATCH_JUPYTER_BUILDER_SKIP_NPM=1 $(PY) -m pip install --quiet --editable '.[dev]'
-	touch $@
-
-$(DOCS_INSTALLED): $(INSTALLED)
-	HATCH_JUPYTER_BUILDER_SKIP_NPM=1 $(PY) -m pip install --quiet --editable '.[docs]'
+	$(PY) -m pip install --quiet --group dev
 	touch $@

@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import os
+import shutil
 import subprocess
 import sys
 import zipfile
@@ -17,6 +18,8 @@ REPOSITORY = Path(__file__).parent.parent
 TRACE = REPOSITORY / "tests" / "data" / "local_mlp_step1.pb"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """With which a release is tried."""
+
+EXTRAS = ["estimator", "fleet", "jax", "lab", "mcp", "pictures", "remote", "sql", "tensorflow"]
 
 READ_AND_WRITE = """
 import sys
@@ -82,10 +85,48 @@ def test_wheel_puts_the_extensions_where_jupyter_looks(wheel: Path) -> None:
     # The view lies beside it; nothing else, in particular of an earlier build, is there.
     view = built["load"].replace("remote_entry", "view")
     assert {name for name in shared if name.startswith(folder)} == {
-        f"{folder}/{name}" for name in ("package.json", built["load"], view)
+        f"{folder}/{name}" for name in ("install.json", "package.json", built["load"], view)
     }
+    # JupyterLab's extension manager shows how to uninstall it.
+    assert json.loads(archive.read(shared[f"{folder}/install.json"]))["packageName"] == "tfvis-nb"
     # Nor a second time in the package.
     assert [name for name in archive.namelist() if name.startswith("tfvis_nb/labextension")] == []
+
+
+def test_wheel_has_only_extras_of_users(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    (metadata,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+    lines = archive.read(metadata).decode().splitlines()
+    extras = [line.removeprefix("Provides-Extra: ") for line in lines if line.startswith("Provides-Extra: ")]
+    assert sorted(extras) == EXTRAS
+    assert [line for line in lines if line.startswith("Author: ")] == ["Author: The tfvis_nb contributors"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("node", [None, "v18.20.0"])
+def test_installation_without_node_ends_in_one_sentence(tmp_path: Path, node: str | None) -> None:
+    checkout, programs = tmp_path / "checkout", tmp_path / "bin"
+    for path in (checkout / "tfvis_nb", programs):
+        path.mkdir(parents=True)
+    for name in ("pyproject.toml", "hatch_build.py", "package.json", "README.md", "LICENSE"):
+        shutil.copy(REPOSITORY / name, checkout)
+    for name in ("node", "npm") if node else ():
+        (programs / name).write_text(f"#!/bin/sh\necho {node}\n")
+        (programs / name).chmod(0o755)
+    pip = [sys.executable, "-m", "pip", "install", "--no-build-isolation", "--no-deps", "--no-index"]
+    run = subprocess.run(
+        [*pip, "--target", tmp_path / "target", checkout],
+        env={**os.environ, "PATH": str(programs)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    output = run.stdout + run.stderr
+    assert run.returncode != 0
+    assert "Traceback" not in output
+    (sentence,) = [line for line in output.splitlines() if "tfvis-nb: " in line]
+    assert "needs Node 20.19 or later" in sentence
+    assert (node or "not on the PATH") in sentence
 
 
 @pytest.mark.thorough
@@ -118,3 +159,18 @@ def test_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path, versio
         [command, "info", TRACE], check=True, env=no_node, cwd=tmp_path, capture_output=True, text=True
     )
     assert info.stdout.startswith(f"{TRACE.name}: {run.stdout.strip()} events")
+    pip = [str(python), "-m", "pip"]
+    subprocess.run([*pip, "check"], check=True, env=no_node)
+    # With JupyterLab, whose lists name both extensions.
+    subprocess.run([*pip, "install", "--quiet", f"{wheel}[lab]"], check=True, env=no_node)
+    subprocess.run([*pip, "check"], check=True, env=no_node)
+    for words, name in ((["labextension"], "tfvis-nb"), (["server", "extension"], "tfvis_nb.file_view")):
+        run = subprocess.run(
+            [home / "bin" / "jupyter", *words, "list"],
+            check=True,
+            env=no_node,
+            capture_output=True,
+            text=True,
+        )
+        lines = (run.stdout + run.stderr).splitlines()
+        assert any(name in line and "OK" in line for line in lines), lines

@@ -7,19 +7,26 @@ from typing import Any
 from tests.support.environments import ROOT
 
 
-def _project() -> dict[str, Any]:
-    project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    return project
+def _tables() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
 def requirements(*extras: str) -> list[str]:
     """Return the requirements of the package, and of some of its extras."""
-    return [*_project()["dependencies"], *(one for extra in extras for one in of_extra(extra))]
+    return [*_tables()["project"]["dependencies"], *(one for extra in extras for one in of_extra(extra))]
 
 
 def of_extra(extra: str) -> list[str]:
     """Return the requirements of an extra alone."""
-    wanted: list[str] = _project()["optional-dependencies"][extra]
+    wanted: list[str] = _tables()["project"]["optional-dependencies"][extra]
+    return wanted
+
+
+def of_group(group: str) -> list[str]:
+    """Return the requirements of a dependency group, and of those that it includes."""
+    wanted: list[str] = []
+    for each in _tables()["dependency-groups"][group]:
+        wanted += [each] if isinstance(each, str) else of_group(each["include-group"])
     return wanted
 
 

@@ -1,6 +1,5 @@
 """Sets of versions that users have, each in an environment that uv resolves and installs."""
 
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +8,7 @@ import pytest
 from packaging.requirements import Requirement
 
 from tests.support.environments import ROOT, kept
-from tests.support.requirements import of_extra, requirements, without_gpus
+from tests.support.requirements import of_extra, of_group, requirements, without_gpus
 
 _EXTRAS = ("fleet", "lab", "mcp", "pictures", "remote", "sql")
 _TOOLS = ("aiohttp", "hypothesis", "import-linter", "ipykernel", "mistune", "pytest", "pytest-xdist")
@@ -39,7 +38,7 @@ def python_of(name: str) -> Path:
 
 
 def _resolved(strategy: str, beside: list[str]) -> str:
-    tools = [one for one in of_extra("test") if Requirement(one).name in _TOOLS]
+    tools = [one for one in of_group("test") if Requirement(one).name in _TOOLS]
     wanted = [*requirements(*_EXTRAS), *tools, *without_gpus(beside)]
     options = ("--quiet", "--no-header", "--no-annotate", "--only-binary", ":all:")
     absent = ("--no-emit-package", "tensorflow", "--no-emit-package", "tensorflow-cpu")
@@ -54,7 +53,5 @@ def _resolved(strategy: str, beside: list[str]) -> str:
 
 def _uv(*words: str, text: str = "") -> str:
     command = [sys.executable, "-m", "uv", *words]
-    # An environment of versions needs no front end, which the checkout has.
-    environment = {**os.environ, "HATCH_JUPYTER_BUILDER_SKIP_NPM": "1"}
-    done = subprocess.run(command, input=text, env=environment, capture_output=True, text=True, check=True)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
     return done.stdout

