@@ -5,6 +5,7 @@ import copy
 import json
 import os
 import pickle
+import re
 from collections.abc import Iterator
 from functools import cache
 from itertools import chain
@@ -14,6 +15,7 @@ from string import Formatter
 import pytest
 
 import tfvis_nb
+from tests.support.requirements import of_extra
 from tests.support.texts import fields
 from tfvis_nb import events
 from tfvis_nb.texts import Text, catalogue, id_of, notes_from_json, text_of
@@ -64,6 +66,26 @@ def test_each_text_contains_its_figures(key: str) -> None:
     for text in rendered(key):
         for field, form in fields(key).items():
             assert form or f"<{field}>" in text
+
+
+@pytest.mark.parametrize(
+    ("key", "extra"),
+    [
+        ("mcp_extra_missing", "mcp"),
+        ("dataset_extra_missing", "fleet"),
+        ("no_typesetter", "pictures"),
+        ("grpc_missing", "remote"),
+        ("sql_extra_missing", "sql"),
+    ],
+)
+def test_missing_packages_are_those_of_the_extra(key: str, extra: str) -> None:
+    wanted = set(re.findall("'(.+?)'", catalogue()[key]))
+    assert wanted
+    assert wanted <= set(of_extra(extra))
+
+
+def test_no_advice_depends_on_how_the_package_was_installed() -> None:
+    assert [key for key, text in catalogue().items() if re.search("pip install '?tfvis", text)] == []
 
 
 def test_each_id_is_used_and_each_used_id_is_in_the_catalogue() -> None:

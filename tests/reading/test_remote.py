@@ -142,7 +142,7 @@ def test_a_server_that_is_not_there_is_said() -> None:
     ("url", "absent", "package", "install"),
     [
         ("gs://runs/x.pb", ["gcsfs"], "gcsfs", "gcsfs"),
-        ("s3://runs/x.pb", ["fsspec", "fsspec.core"], "fsspec", "'tfvis-nb[remote]'"),
+        ("s3://runs/x.pb", ["fsspec", "fsspec.core"], "fsspec", "'fsspec>=2024.2'"),
     ],
 )
 def test_a_driver_that_is_missing_is_named(

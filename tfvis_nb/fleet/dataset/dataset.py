@@ -109,7 +109,7 @@ class TraceDataset(TimelineSource):
         ValueError
             If the dataset has another version.
         ImportError
-            If Dask is not installed: ``pip install 'tfvis-nb[fleet]'``.
+            If Dask, which the extra ``fleet`` installs, is missing.
         """
         _need_dask()
         if run is not None and not isinstance(run, str):

@@ -209,7 +209,7 @@ def _driver(url: str) -> Iterator[None]:
         # fsspec imports drivers, and its message names a missing one.
         match = _PACKAGE.search(str(error))
         package = match[1] if match else (error.name or str(error)[:_LONGEST]).partition(".")[0]
-        install = "'tfvis-nb[remote]'" if package == "fsspec" else package
+        install = "'fsspec>=2024.2'" if package == "fsspec" else package
         missing = Text("remote_driver_missing", package=package, install=install)
         raise OSError(errno.ENODEV, missing, url) from None
     except Exception as error:
