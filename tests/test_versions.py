@@ -25,5 +25,11 @@ def test_quick_tests_pass(versions: str) -> None:
 
 
 @pytest.mark.parametrize("versions", SETS)
+def test_doctor_finds_no_fault_in_combination(versions: str) -> None:
+    code = "from tfvis_nb.cli import doctor; print(doctor.combinations())"
+    assert run(python_of(versions), "-c", code).strip() == "[]"
+
+
+@pytest.mark.parametrize("versions", SETS)
 def test_traces_with_hardly_any_events(versions: str) -> None:
     run(python_of(versions), "-m", "pytest", "-q", "tests/analysis/test_small_traces.py")

@@ -194,10 +194,16 @@ def test_no_tensorflow(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.found == Text("framework_not_imported", reason=failed)
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     found = findings(broken)["TensorFlow"]
-    assert (found.found.id, found.mend) == ("tensorflow_absent", "pip install tensorflow")
+    assert (found.found.id, found.mend) == ("framework_absent", "")
 
 
-def test_jax(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readers_need_no_framework(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
+    checks = [*doctor.tensorflow(Probe(code=1)), *doctor.jax(None)]
+    assert [(one.found.id, one.mend) for one in checks] == [("framework_absent", "")] * 2
+
+
+def test_jax() -> None:
     def results(**changes: object) -> list[tuple[str, bool]]:
         vars(changed := Probe(**vars(JAX))).update(changes)
         return [(one.found.id, bool(one.mend)) for one in doctor.jax(changed)]
@@ -209,10 +215,6 @@ def test_jax(monkeypatch: pytest.MonkeyPatch) -> None:
     assert results(events=0, kernels=0) == [found, ("process_failed", True)]
     assert results(version="") == [("framework_not_imported", True)]
     assert [(one.found.id, one.mend) for one in doctor.jax(None)] == [("framework_absent", "")]
-    # Whoever has JAX need not have TensorFlow.
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
-    (absent,) = doctor.tensorflow(Probe(), needed=False)
-    assert (absent.found.id, absent.mend) == ("framework_absent", "")
 
 
 def test_no_gpu_is_no_fault(driver: Path) -> None:
@@ -225,9 +227,30 @@ def test_no_gpu_is_no_fault(driver: Path) -> None:
 def test_the_view_is_not_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert doctor.front_end().mend == ""
     monkeypatch.setattr(bundles, "_STATIC", tmp_path / "tfvis_nb" / "static")
-    assert doctor.front_end().mend == "pip install --force-reinstall --no-deps tfvis-nb"
+    assert doctor.front_end().mend.startswith("pip install --force-reinstall --no-deps ")
     (tmp_path / "package.json").touch()
     assert doctor.front_end().mend == f"cd {tmp_path} && npm ci && npm run build"
+
+
+@pytest.mark.parametrize(
+    ("direct", "origin"),
+    [
+        (None, "tfvis-nb"),
+        ({"url": "file:///home/a/tfvis_nb", "dir_info": {}}, "file:///home/a/tfvis_nb"),
+        ({"url": "https://a.b/c.git", "vcs_info": {"vcs": "git", "commit_id": "1"}}, "git+https://a.b/c.git"),
+    ],
+)
+def test_reinstallation_has_the_same_origin(
+    direct: object, origin: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    about = tmp_path / "tfvis_nb-9.9.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Name: tfvis_nb\nVersion: 9.9\n")
+    if direct is not None:
+        (about / "direct_url.json").write_text(json.dumps(direct))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(bundles, "_STATIC", tmp_path / "tfvis_nb" / "static")
+    assert doctor.front_end().mend == f"pip install --force-reinstall --no-deps {origin}"
 
 
 def test_one_bundle_of_the_view_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

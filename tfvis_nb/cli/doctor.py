@@ -20,7 +20,8 @@ from tfvis_nb.recording.jax.probe import probe as probe_jax
 from tfvis_nb.texts import Text
 
 _GPUS = ("gpu", "cuda", "rocm")
-_FRAMEWORKS = ("tensorflow", "tensorflow-cpu", "jax")
+_TENSORFLOWS = ("tensorflow", *(f"tensorflow-{build}" for build in ("cpu", "intel", "macos", "rocm")))
+_FRAMEWORKS = (*_TENSORFLOWS, "tf-nightly", "jax", "jaxlib")
 _UNDECLARED = (("pyarrow", ">=26", "numpy>=2", "pyarrow<26"),)
 """Releases of a package, a requirement that they do not declare, and what to install instead of them."""
 _OLDEST = (2, 15)
@@ -45,9 +46,7 @@ class Check(NamedTuple):
 @click.option("--json", "as_json", is_flag=True, help="Write JSON, for machines.")
 def command(*, as_json: bool) -> int:
     """Show the results; return 1 if one of them must be fixed, else 0."""
-    jax_probe = probe_jax()
-    checks = [*packages(), front_end(), jupyterlab()]
-    checks += [*tensorflow(probe(), needed=jax_probe is None), *jax(jax_probe)]
+    checks = [*packages(), front_end(), jupyterlab(), *tensorflow(probe()), *jax(probe_jax())]
     if as_json:
         print(json.dumps([one.as_json() for one in checks], indent=1))  # noqa: T201
     else:
@@ -128,8 +127,17 @@ def front_end() -> Check:
     return Check(
         "view",
         Text("view_not_installed", files=files),
-        "pip install --force-reinstall --no-deps tfvis-nb",
+        f"pip install --force-reinstall --no-deps {_origin()}",
     )
+
+
+def _origin() -> str:
+    """Return what pip installed this package from: a URL, also of a folder, or its name in an index."""
+    url = importlib.metadata.distribution("tfvis-nb").read_text("direct_url.json")
+    if url is None:
+        return "tfvis-nb"
+    direct = json.loads(url)
+    return f"{direct['vcs_info']['vcs']}+{direct['url']}" if "vcs_info" in direct else direct["url"]
 
 
 def _bundles(folder: Path) -> list[str]:
@@ -163,13 +171,13 @@ def jupyterlab(prefix: Path | None = None) -> Check:
     return Check("JupyterLab", Text("lab_ready", version=version, anywidget=anywidget))
 
 
-def tensorflow(result: Probe, *, needed: bool = True) -> list[Check]:
+def tensorflow(result: Probe) -> list[Check]:
     """Check the steps of recording TensorFlow, in the order in which they depend on each other.
 
-    It is not `needed` if JAX is installed.
+    Nobody needs it to read traces or to record JAX.
     """
     if not result.version:
-        return [_not_imported(result, needed=needed)]
+        return [_not_imported(result)]
     checks = [_version(result)]
     if not result.events:
         checks.append(
@@ -210,11 +218,9 @@ def _version(result: Probe) -> Check:
     return Check("TensorFlow", Text("tensorflow_found", version=result.version, cuda=result.cuda))
 
 
-def _not_imported(result: Probe, *, needed: bool) -> Check:
+def _not_imported(result: Probe) -> Check:
     if importlib.util.find_spec("tensorflow") is None:
-        if not needed:
-            return Check("TensorFlow", Text("framework_absent", framework="TensorFlow"))
-        return Check("TensorFlow", Text("tensorflow_absent"), "pip install tensorflow")
+        return Check("TensorFlow", Text("framework_absent", framework="TensorFlow"))
     what = Text("framework_not_imported", reason=_reason(result))
     return Check("TensorFlow", what, "pip install --force-reinstall tensorflow")
 
