@@ -1,6 +1,10 @@
 """Locks on open files and folders, which the kernel releases when their process ends for any reason."""
 
+import os
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 PATIENCE_S = 5.0
 """How long to wait for others, which take milliseconds each, before continuing without the lock."""
@@ -22,9 +26,18 @@ def try_lock(file: int, *, shared: bool = False) -> bool | None:
     return True
 
 
-def lock_folder(folder: int) -> bool:
-    """Lock an open folder that processes hold while they change files there; False if that fails."""
-    until = time.monotonic() + PATIENCE_S
-    while (locked := try_lock(folder)) is False and time.monotonic() <= until:
-        time.sleep(0.005)
-    return bool(locked)
+@contextmanager
+def locked_folder(path: Path) -> Iterator[bool]:
+    """Hold the lock of a folder while files there change; yields False without the lock."""
+    try:
+        folder = os.open(path, os.O_RDONLY)
+    except OSError:  # Windows opens no folders, and creating files explains other reasons better
+        yield False
+        return
+    try:
+        until = time.monotonic() + PATIENCE_S
+        while (locked := try_lock(folder)) is False and time.monotonic() <= until:
+            time.sleep(0.005)
+        yield bool(locked)
+    finally:
+        os.close(folder)

@@ -94,7 +94,8 @@ def _is_ours(path: Path) -> bool:
     except OSError:
         return False
     is_private = stat.S_ISDIR(folder.st_mode) and stat.S_IMODE(folder.st_mode) == stat.S_IRWXU
-    return is_private and stat.S_ISREG(marker.st_mode) and folder.st_uid == marker.st_uid == os.getuid()
+    user = os.getuid() if hasattr(os, "getuid") else None  # Windows has no locks, so no markers either
+    return is_private and stat.S_ISREG(marker.st_mode) and folder.st_uid == marker.st_uid == user
 
 
 def _forked() -> None:

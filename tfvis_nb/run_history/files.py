@@ -1,7 +1,8 @@
 """The files of the history: one per cell, in the user's data folder, readable only by their owner.
 
 A file has a line for each run. It is replaced completely, under a lock on the folder, so neither a killed
-kernel nor a full disk leaves half a file, and two kernels that run the same cell keep both runs.
+kernel nor a full disk leaves half a file, and two kernels that run the same cell keep both runs. Without
+locks, as on Windows, one of two simultaneous runs may be lost.
 """
 
 import hashlib
@@ -9,11 +10,9 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from tfvis_nb.core.folder_lock import lock_folder
+from tfvis_nb.core.folder_lock import locked_folder
 from tfvis_nb.core.output_path import whole
 from tfvis_nb.core.plain_files import is_plain, open_plain
 from tfvis_nb.run_history.summary import LINE_START, Cell, Summary, from_line, to_line
@@ -61,7 +60,7 @@ def keep(folder: Path, summary: Summary) -> tuple[list[Summary], Path | None]:
     """
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     path = folder / _name(summary)
-    with _locked(folder):
+    with locked_folder(folder):
         runs, is_whole = _read(path)
         aside = None if is_whole else path.with_name(f"{path.name}.damaged-{time.time_ns()}")
         if aside is not None:
@@ -88,19 +87,6 @@ def read_all(folder: Path) -> list[Summary]:
 def _name(cell: Cell) -> str:
     key = json.dumps([cell.notebook, cell.cell])
     return hashlib.sha256(key.encode("ascii")).hexdigest()[:32] + _SUFFIX
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    if os.name == "nt":  # there is no lock on folders there, so one of two simultaneous runs may be lost
-        yield
-        return
-    opened = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        lock_folder(opened)
-        yield
-    finally:
-        os.close(opened)
 
 
 def _read(path: Path) -> tuple[list[Summary], bool]:

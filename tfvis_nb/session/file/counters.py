@@ -7,6 +7,7 @@ to time, and the file is removed when the process ends. The next process to open
 ledger of a killed one.
 """
 
+import errno
 import os
 import re
 import struct
@@ -86,20 +87,19 @@ def is_ledger(head: bytes) -> bool:
 class Ledger:
     """The writer's side; it replaces the file of an earlier process.
 
-    `mode` is the permissions of the session. FileExistsError if another kind of file is there.
+    `mode` is the permissions of the session. FileExistsError if another kind of file is there, OSError on
+    file systems without locks.
     """
 
     def __init__(self, path: Path, mode: int) -> None:
-        import fcntl
-
         self._path = path
         if os.path.lexists(path) and not is_ledger(read_plain(path, len(_HEAD))):
             raise FileExistsError(Text("counts_in_the_way", path=str(path)))
         new = path.with_name(path.name + NEW_LEDGER)
-        self._file = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode)
+        self._file = os.open(new, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         try:
             os.fchmod(self._file, mode)
-            fcntl.flock(self._file, fcntl.LOCK_EX)
+            _lock(self._file)
             os.pwrite(self._file, _HEAD, 0)
             # Only now: without its lock it would look like that of a killed process.
             new.rename(path)
@@ -145,6 +145,11 @@ class Ledger:
         self.close()
         if own:
             self._path.unlink(missing_ok=True)
+
+
+def _lock(file: int) -> None:
+    if not try_lock(file):
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
 
 
 def read_ledger(path: Path) -> dict[int, Counts]:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from tfvis_nb.core.folder_lock import lock_folder
+from tfvis_nb.core.folder_lock import locked_folder
 from tfvis_nb.session.file.companions import is_log, read_plain
 from tfvis_nb.session.file.counters import NEW_LEDGER, is_ledger, ledgers_beside
 from tfvis_nb.session.file.errors import DamagedSessionError
@@ -36,17 +36,10 @@ _SHARED_VERSION = 3_007_000
 @contextmanager
 def making_files(path: Path) -> Iterator[None]:
     """Create files of the session at `path`, after removing unfinished ones of killed processes."""
-    try:
-        folder = os.open(path.parent, os.O_RDONLY)
-    except OSError:  # creating files reports this better
-        yield
-        return
-    try:
-        if lock_folder(folder):
+    with locked_folder(path.parent) as locked:
+        if locked:
             _remove_left(path, deleted=False)
         yield
-    finally:
-        os.close(folder)
 
 
 def remove_companions(path: Path) -> None:

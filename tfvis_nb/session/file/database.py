@@ -145,9 +145,10 @@ def _write_new(path: Path) -> None:
 
 def make_private(path: Path) -> None:
     """Create an empty file that only its owner may read, regardless of the umask."""
-    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, OWNER_ONLY)
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, OWNER_ONLY)
     try:
-        os.fchmod(file, OWNER_ONLY)
+        if hasattr(os, "fchmod"):  # Windows has other permissions
+            os.fchmod(file, OWNER_ONLY)
     finally:
         os.close(file)
 

@@ -97,7 +97,7 @@ def _copied(path: Path, copy: Path) -> tuple[object, ...] | None:
         with opening:
             if is_locked_here(path):
                 return None
-            _copy(os.open(path, os.O_RDONLY | os.O_CLOEXEC), copy)
+            _copy(os.open(path, os.O_RDONLY), copy)
         try:
             log = open_plain(log_of(path))
         except FileNotFoundError:
@@ -125,6 +125,9 @@ def _copy(source: int, target: Path) -> None:
 
 def _parts(file: int, size: int) -> Iterator[tuple[int, int]]:
     """Yield the parts of a file that are not holes."""
+    if not hasattr(os, "SEEK_DATA"):  # Windows
+        yield 0, size
+        return
     end = 0
     while end < size:
         try:

@@ -25,6 +25,7 @@ from tfvis_nb.session.file.kept import forget_traces, keep_trace, kept_traces, p
 from tfvis_nb.session.file.rows import count, factor, rule, validate_rows, whole, whole_or_none
 from tfvis_nb.session.file.schema import check_schema, has_kept
 from tfvis_nb.session.file.write_ahead_log import HeldError, WriteAheadLog, is_held
+from tfvis_nb.texts import Text
 
 MORE = "runs of more signatures"
 """Stands for all signatures that a process ran after its first `SLOTS`."""
@@ -55,6 +56,8 @@ class Writer:
     """
 
     def __init__(self, path: Path, keep: int | None) -> None:
+        if not hasattr(os, "pwrite"):  # Windows, which has no locks that end with a process either
+            raise OSError(Text("sessions_on_unix_only", path=str(path)))
         self.path = path
         self._keep = keep
         self._lock = threading.RLock()
