@@ -19,6 +19,7 @@ from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import DATA, each, real_trace, step_stats_files
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.events.lane_order import order_lanes
+from tfvis_nb.core.labels import lane_label
 from tfvis_nb.core.trace import replaced
 from tfvis_nb.writing.chrome_trace import input_names, pack_rows
 
@@ -133,7 +134,7 @@ def test_lanes_are_threads_whose_bars_do_not_overlap(path: Path) -> None:
     rows = defaultdict(list)
     for bar in (event for event in made if event["ph"] == "X"):
         event = trace.events.iloc[bar["args"]["event"]]
-        assert processes[bar["pid"]] == str(event["device"])
+        assert processes[bar["pid"]] == lane_label(event["task"], event["device"], "")
         assert threads[bar["pid"], bar["tid"]].startswith(str(event["lane"]))
         assert bar["args"]["start_ns"] == str(event["start_ns"])
         rows[bar["pid"], bar["tid"]].append((bar["ts"], bar["ts"] + bar["dur"]))
@@ -142,8 +143,9 @@ def test_lanes_are_threads_whose_bars_do_not_overlap(path: Path) -> None:
     places = {(e["pid"], e["tid"]): e["args"]["sort_index"] for e in made if e["name"] == "thread_sort_index"}
     assert all(place == tid for (_, tid), place in places.items())
     order = order_lanes(trace.events).table
-    for device, lanes in order.groupby("device", observed=True, sort=False):
-        own = {name: tid for (pid, tid), name in threads.items() if processes[pid] == device}
+    for (task, device), lanes in order.groupby(["task", "device"], observed=True, sort=False):
+        process = lane_label(str(task), str(device), "")
+        own = {name: tid for (pid, tid), name in threads.items() if processes[pid] == process}
         assert sorted(own.values()) == list(range(1, len(own) + 1))
         firsts = [own[lane] for lane in lanes["lane"]]
         assert firsts == sorted(firsts)

@@ -22,6 +22,7 @@ from tfvis_nb.analysis.memory.memory_usage import curve_numbers
 from tfvis_nb.analysis.time_series import buffer_fill
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.clock_bounds import to_json
+from tfvis_nb.core.labels import lane_label
 from tfvis_nb.core.metadata import portable
 from tfvis_nb.core.metadata import to_json as metadata_json
 from tfvis_nb.core.nested_columns import (
@@ -86,8 +87,7 @@ def place_rows(events: pd.DataFrame) -> ChromeRows:
             own.append(ids)
         process = unique_id("\n".join(key), processes)
         pid[np.concatenate(own)] = process
-        name = device or task or "unknown device"
-        metadata += described("process", len(processes), {"name": name}, process)
+        metadata += described("process", len(processes), _process_name(task, device), process)
         for number, arguments in enumerate(threads, 1):
             metadata += described("thread", number, arguments, process, number)
     return ChromeRows(pid, tid, metadata)
@@ -115,6 +115,11 @@ def unique_id(text: str, taken: set[int]) -> int:
         number = number % _LARGEST + 1
     taken.add(number)
     return number
+
+
+def _process_name(task: str, device: str, otherwise: str = "unknown device") -> dict[str, str]:
+    """Return the argument that names a process, to which Perfetto adds the number: ``worker 0 · GPU:0``."""
+    return {"name": lane_label(task, device, "") or task or otherwise}
 
 
 def described(
@@ -361,7 +366,7 @@ class _Processes:
         if (task, device) not in self._known:
             process = unique_id(f"{task}\n{device}", self._taken)
             self._known[task, device] = process
-            name = {"name": device or task or "counters"}
+            name = _process_name(task, device, "counters")
             self.named += described("process", len(self._taken), name, process)
         return self._known[task, device]
 
