@@ -267,6 +267,7 @@ def test_what_cannot_be_served(tmp_path: Path, data: Path) -> None:
         ([data / "local_mlp_step1.pb"], Text("no_session", path="local_mlp_step1.pb")),
         ([data / "pickle_tf221.pickle"], Text("pickle_of_no_session", label="pickle_tf221.pickle")),
         ([data / "cpu_tf18_dist.pb.xz"], Text("neither_session", label="cpu_tf18_dist.pb.xz")),
+        (["absent.pickle.gz"], Text("no_such_file", path="absent.pickle.gz")),
         ([tmp_path], Text("no_session_file", path=tmp_path)),
         (["r.tfvis", "--token-file", "none"], Text("no_such_file", path="none")),
         (

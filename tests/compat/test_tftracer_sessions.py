@@ -85,6 +85,8 @@ def test_a_session_of_tftracer_is_listed(tmp_path: Path) -> None:
             ["GradientDescent", 12, 5_855_000, 4],
             ["loss, mul", 3, 7_019_000, 2],
         ]
+        # With the one that tftracer no longer kept.
+        assert table["traced"].sum() == 7
         assert table["fetches"].tolist() == [[], ["loss:0", "mul:0"]]
         assert table["targets"].tolist() == [["GradientDescent"], []]
         assert table["feeds"].tolist() == [[], ["scale:0"]]

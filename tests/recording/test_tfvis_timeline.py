@@ -187,6 +187,12 @@ def test_figures_are_those_of_the_old_tools(name: str, device: str, exclude: str
     assert (device == "no such") == (ours[0] == 0)
 
 
+def test_copies_are_those_of_the_lane_memcpy() -> None:
+    name = "gpu_tf218_mlp.pb.xz"
+    message = RunMetadata.FromString(unpack((DATA / name).read_bytes(), name))
+    assert Timeline(message).step_time("memcpy") == old_figures(message, "/memcpy")[0] > 0
+
+
 def test_what_communicates() -> None:
     horovod = DATA / "cpu_tf115_horovod.pb.xz"
     every = Timeline(horovod.read_bytes())
@@ -273,8 +279,14 @@ def test_nothing_recorded_says_what_to_do() -> None:
             use()
     with raises_id(RuntimeError, "no_run_metadata"):
         timeline.to_pickle("never.pickle")
-    with timeline, pytest.raises(tv.EmptyTraceError):
+    with timeline, raises_id(tv.EmptyTraceError, "kwargs_not_passed"):
         timeline.step_time()
+
+
+def test_second_argument_is_horovod() -> None:
+    assert Timeline(None, True).horovod
+    with raises_id(TypeError, "flag_not_bool"):
+        Timeline(None, "RecvTensor")  # type: ignore[arg-type]
 
 
 def test_unknown_options_are_refused() -> None:

@@ -29,6 +29,9 @@ from tfvis_nb.texts import Text, text_of
 _BY_SIGNAL = 128
 """The exit code of a process ended by a signal is this plus the number of the signal."""
 
+_SAVED = (".gz", ".pickle", ".pkl", ".xz")
+"""How names of files end that tftracer saved. Jobs write other files, which may not exist yet."""
+
 _ONWARD = """\
 <!doctype html>
 <meta charset="utf-8">
@@ -118,6 +121,8 @@ def _as_session(path: Path) -> Iterator[Path]:
     from tfvis_nb.compat.import_tftracer import converted, may_be_tftracers
     from tfvis_nb.core.errors import TraceFormatError
 
+    if path.suffix.lower() in _SAVED and not path.exists():
+        raise Failure(Text("no_such_file", path=path))
     try:
         if not path.is_file() or not may_be_tftracers(path):
             yield path

@@ -115,7 +115,10 @@ def _counts(run: SavedRun, zone_us: int) -> Counts:
     if not run.runs:
         return Counts()
     first, last = (0 if wall is None else (wall - zone_us) * 1000 for wall in (run.first_us, run.last_us))
-    return Counts(run.runs, 0, min(run.runs * run.mean_us * 1000, _MOST_NS), 0, first or last, last)
+    # The mean is of all runs, so it is taken for traced ones as well.
+    traced = min(len(run.traces), run.runs)
+    total_ns, traced_ns = (min(runs * run.mean_us * 1000, _MOST_NS) for runs in (run.runs, traced))
+    return Counts(run.runs, 0, total_ns, 0, first or last, last, traced, traced_ns)
 
 
 def _sum(one: Counts, other: Counts) -> Counts:
@@ -127,6 +130,8 @@ def _sum(one: Counts, other: Counts) -> Counts:
         0,
         min(began, default=0),
         max(one.last_ns, other.last_ns),
+        one.traced + other.traced,
+        min(one.traced_ns + other.traced_ns, _MOST_NS),
     )
 
 

@@ -15,7 +15,7 @@ import sqlite3
 import tempfile
 import threading
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -199,10 +199,11 @@ class TracingServer:
         self._server.stop()
 
     def join(self) -> None:
-        """Wait until `stop_web_server` is called, or Ctrl-C raises KeyboardInterrupt."""
-        while self._server.running:
-            # Ctrl-C must not have to wait for the thread.
-            self._server.join(0.5)
+        """Wait until `stop_web_server` is called or Ctrl-C is pressed; the script then goes on."""
+        with suppress(KeyboardInterrupt):
+            while self._server.running:
+                # Ctrl-C must not have to wait for the thread.
+                self._server.join(0.5)
 
     def save_session(self, filename: str | Path) -> None:
         """Write everything recorded so far to one file of any name; the job may continue.

@@ -15,7 +15,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.communication.communication_overlap import communicates
 from tfvis_nb.analysis.events.lanes import busy, recorded_devices
-from tfvis_nb.core.options import only_known_options
+from tfvis_nb.core.options import check_flags, only_known_options
 from tfvis_nb.core.output_path import whole, writable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -39,7 +39,8 @@ class Timeline:
     Raises
     ------
     TypeError
-        If an option is unknown, or the first argument is a text although `comm_op_name` is given.
+        If an option is unknown, `horovod` is not True or False, or the first argument is a text although
+        `comm_op_name` is given.
 
     Notes
     -----
@@ -59,8 +60,9 @@ class Timeline:
 
     @only_known_options
     def __init__(
-        self, run_metadata: Any = None, *, horovod: bool = False, comm_op_name: str | None = None
+        self, run_metadata: Any = None, horovod: bool = False, *, comm_op_name: str | None = None
     ) -> None:
+        check_flags(horovod=horovod)
         if isinstance(run_metadata, str):
             if comm_op_name is not None:
                 raise TypeError(Text("first_argument_no_run_metadata", run_metadata=run_metadata))
@@ -124,7 +126,7 @@ class Timeline:
         RuntimeError
             If there is no RunMetadata at all.
         """
-        from tfvis_nb.reading import read_trace
+        from tfvis_nb.reading import EmptyTraceError, read_trace
 
         # A block may use the same message for several runs: the last one counts.
         source = self._serialized() or self._recorded
@@ -134,7 +136,12 @@ class Timeline:
             self._read[0] is source or (isinstance(source, bytes) and self._read[0] == source)
         )
         if self._read is None or not known:
-            self._read = source, read_trace(source)
+            try:
+                self._read = source, read_trace(source)
+            except EmptyTraceError:
+                if self.options is None:
+                    raise
+                raise EmptyTraceError(Text("kwargs_not_passed")) from None
         return self._read[1]
 
     @only_known_options
@@ -297,8 +304,7 @@ class Timeline:
         events = trace.events
         chosen = np.ones(len(events), bool)
         if device_search_pattern:
-            names = recorded_devices(trace)
-            chosen &= names.str.contains(device_search_pattern, regex=False).to_numpy(bool)
+            chosen &= _on_device(trace, device_search_pattern)
         if exclude_pattern is not None:
             chosen &= ~events["detail"].str.contains(exclude_pattern, regex=False).to_numpy(bool)
         if communicating:
@@ -346,6 +352,18 @@ def timeline_visualize(
     True
     """
     return Timeline(run_metadata).visualize(output_file, device_pattern)
+
+
+def _on_device(trace: Trace, text: str) -> np.ndarray:
+    """Return whether the name of each event's device contains a text.
+
+    A trace leaves out TensorFlow's lane ``memcpy`` of a GPU, which repeats the copies on its streams.
+    """
+    names = recorded_devices(trace)
+    gpu, stream, _ = names.str.partition("/stream:").to_numpy(object).T
+    is_copy = (stream != "") & (trace.events["kind"] == "memcpy").to_numpy(bool)
+    names = names.mask(is_copy, names + "\n" + gpu + "/memcpy")
+    return names.str.contains(text, regex=False).to_numpy(bool)
 
 
 def _span(start: np.ndarray, end: np.ndarray) -> int:
