@@ -1,4 +1,4 @@
-"""Write docs/metrics.md and parts of the skill from templates, docs/glossary.md, and types in js/.
+"""Write docs/metrics.md and the pages below it, docs/glossary.md, parts of the skill, and types in js/.
 
 ``python docs/build_metrics.py`` writes the files, ``--check`` fails if one is not up to date.
 """
@@ -13,6 +13,7 @@ import re
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from types import UnionType
 from typing import (
@@ -53,8 +54,8 @@ from tfvis_nb.session.commands import COMMANDS
 from tfvis_nb.session.snapshot import MonitorState
 
 _DOCS = Path(__file__).parent
-PAGE = _DOCS / "metrics.md"
-TEMPLATE = _DOCS / "templates" / "metrics.md"
+_TEMPLATES = _DOCS / "templates"
+INDEX = _DOCS / "metrics.md"
 SKILL = _DOCS.parent / "tfvis_nb" / "skill" / "references"
 _JS = _DOCS.parent / "js"
 MESSAGES = _JS / "host" / "messages.ts"
@@ -72,36 +73,47 @@ def pages() -> dict[Path, str]:
     glossary = f"{_GLOSSARY_HEAD}{_table(('term', 'meaning'), terms)}\n"
     skill = {
         SKILL / path.name: _filled(path.read_text(encoding="utf-8"))
-        for path in (_DOCS / "templates" / "skill").iterdir()
+        for path in (_TEMPLATES / "skill").iterdir()
     }
     return {
         **skill,
-        PAGE: metrics(),
+        **metrics(),
         _DOCS / "glossary.md": glossary,
         MESSAGES: message_types(),
         SCHEMA: schema_types(),
     }
 
 
-def metrics() -> str:
-    """Return the text of docs/metrics.md.
+def metrics() -> dict[Path, str]:
+    """Return docs/metrics.md and the pages that it lists, one for each group of analyses.
 
     Raises
     ------
     ValueError
-        If the template lacks an analysis, or has one that does not exist.
+        If the templates lack an analysis, or have one that does not exist.
     """
-    template = TEMPLATE.read_text(encoding="utf-8")
-    named = re.findall(r"\{\{ figures (\w+) \}\}", template)
-    analyses = sorted([*MODULES, *FLEET_MODULES])
-    if sorted(named) != analyses:
-        raise ValueError(f"{TEMPLATE} has tables of {sorted(named)}; the analyses are {analyses}")
-    return _filled(template).replace("{{ thresholds }}", _thresholds())
+    index = (_TEMPLATES / INDEX.name).read_text(encoding="utf-8")
+    names = re.findall(r"^(metrics/[\w-]+)$", index, re.MULTILINE)
+    templates = {name: (_TEMPLATES / f"{name}.md").read_text(encoding="utf-8") for name in names}
+    named = {name: re.findall(r"\{\{ figures (\w+) \}\}", template) for name, template in templates.items()}
+    listed, wanted = sorted(chain(*named.values())), sorted([*MODULES, *FLEET_MODULES])
+    if listed != wanted:
+        raise ValueError(f"{_TEMPLATES} has tables of {listed}; the analyses are {wanted}")
+    rows = [
+        (
+            f"[{templates[name].partition(chr(10))[0].removeprefix('# ')}]({name}.md)",
+            ", ".join(f"[`{each}`]({name}.md#{each})" for each in analyses),
+        )
+        for name, analyses in named.items()
+        if analyses
+    ]
+    texts = {_DOCS / f"{name}.md": _filled(template) for name, template in templates.items()}
+    return {INDEX: index.replace("{{ pages }}", _table(("page", "metrics"), rows)), **texts}
 
 
 def _filled(template: str) -> str:
     text = re.sub(r"\{\{ figures (\w+) \}\}", lambda match: _definitions(match[1]), template)
-    return text.replace("{{ activities }}", _activities())
+    return text.replace("{{ activities }}", _activities()).replace("{{ thresholds }}", _thresholds())
 
 
 def _activities() -> str:

@@ -149,7 +149,7 @@ Each TRACE is checked by itself: a file, a folder or a pattern in any format tha
 Counts and bytes are compared as they are. A time is worse only if the steps show it: the whole 95 % interval
 lies above the limit, or beyond the base by more than --worse.
 
-Metrics: {", ".join(METRICS)}. docs/metrics.md defines them.
+Metrics: {", ".join(METRICS)}. docs/metrics/comparisons.md defines them.
 """
 
 _EXAMPLES = """

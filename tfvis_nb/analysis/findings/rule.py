@@ -26,7 +26,7 @@ NOT_KNOWN = float("nan")
 
 
 class Threshold(NamedTuple):
-    """A number that decides what is reported, and its meaning for docs/metrics.md."""
+    """A number that decides what is reported, and its meaning for docs/metrics/thresholds.md."""
 
     value: float
     meaning: str
