@@ -58,7 +58,7 @@ html_copy_source = False
 html_additional_pages = {"index": "to_docs.html"}
 html_theme_options = {
     "logo": {"text": "tfvis_nb"},
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "navbar_align": "left",
     "show_toc_level": 2,
     "secondary_sidebar_items": {"**": ["page-toc"], "docs/index": [], "docs/gallery": []},

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote, urlencode, urlsplit
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -79,9 +79,16 @@ def test_the_first_page_has_a_live_timeline_in_its_theme(page: Page, site: Path)
 
 
 @pytest.mark.usefixtures("watched")
-def test_search(page: Page, site: Path) -> None:
-    page.goto(f"{(site / 'search.html').as_uri()}?q=straggler")
-    expect(page.get_by_role("link", name="One task is late").first).to_be_visible()
+@pytest.mark.parametrize(
+    ("query", "title"),
+    [("install", "Install"), ("gpu rows missing", "GPU rows missing"), ("straggler", "One task is late")],
+)
+def test_search(page: Page, site: Path, query: str, title: str) -> None:
+    page.goto(f"{(site / 'search.html').as_uri()}?{urlencode({'q': query})}")
+    results = page.locator("ul.search a")
+    expect(results.filter(has_text=title).first).to_be_visible()
+    if query in title.lower():
+        expect(results.first).to_contain_text(title)
 
 
 class Links(HTMLParser):
