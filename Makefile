@@ -8,7 +8,7 @@
 #   make bench   the figures, each beside what it is measured against
 #   make lint    linters and types alone
 #   make measure finds out which tests are too slow for make check, and lists them in tests/slow_tests.txt
-#   make docs    the site, in docs/_build/html; first docs/metrics.md and docs/glossary.md from the definitions in the code
+#   make docs    the site, in docs/_build/html; first docs/metrics/ and docs/glossary.md from the definitions in the code
 #   make release wheel and source archive in dist/, checked, and tried with every Python of this machine
 #   make dev     JupyterLab with the view built again, and reloaded, on every change
 #   make clean   forget what was built and installed

@@ -1,5 +1,6 @@
 """Build the front end for a wheel, a source archive or an editable installation, unless it is there."""
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -28,8 +29,8 @@ class FrontEndHook(BuildHookInterface[BuilderConfig]):
         if node is None or npm is None:
             raise SystemExit(f"{needed}, which is not on the PATH. {_ADVICE}")
         found = _run(node, "--version", capture_output=True, text=True).stdout.strip()
-        if tuple(map(int, found.removeprefix("v").split(".")[:2])) < _NODE:
-            raise SystemExit(f"{needed}; {node} is {found}. {_ADVICE}")
+        if tuple(map(int, re.findall(r"\d+", found)[:2])) < _NODE:
+            raise SystemExit(f"{needed}; {node} is {found or 'not working'}. {_ADVICE}")
         for words in (["ci"], ["run", "build"]):
             code = _run(npm, *words, cwd=root).returncode
             if code:
