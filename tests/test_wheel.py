@@ -99,7 +99,7 @@ def test_wheel_has_only_extras_of_users(wheel: Path) -> None:
     lines = archive.read(metadata).decode().splitlines()
     extras = [line.removeprefix("Provides-Extra: ") for line in lines if line.startswith("Provides-Extra: ")]
     assert sorted(extras) == EXTRAS
-    assert [line for line in lines if line.startswith("Author: ")] == ["Author: The tfvis_nb contributors"]
+    assert [line for line in lines if line.startswith("Author: ")] == ["Author: The tfvis_nb authors"]
 
 
 @pytest.mark.slow
