@@ -96,4 +96,4 @@ def test_a_missing_duckdb_is_named(
 ) -> None:
     monkeypatch.setitem(sys.modules, "duckdb", None)
     assert main(["query", str(MLP), "SELECT 1"]) == 1
-    assert "tfvis-nb[sql]" in capsys.readouterr().err
+    assert "'duckdb>=1.5'" in capsys.readouterr().err
