@@ -17,8 +17,9 @@ from tfvis_nb.analysis.steps.difference import difference, run_spread
 from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.metadata import PYTHON_SAMPLES, RUNS, table_of
 from tfvis_nb.core.undivided import undivided
+from tfvis_nb.run_history.cell import Cell
 from tfvis_nb.run_history.sentence import sentence
-from tfvis_nb.run_history.summary import Cell, summary_of
+from tfvis_nb.run_history.summary import summary_of
 from tfvis_nb.texts import Text
 
 PAIRS = 200

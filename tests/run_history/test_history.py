@@ -27,10 +27,11 @@ from tfvis_nb.display.charts import CannotSayError
 from tfvis_nb.display.shaping.side import compared as side
 from tfvis_nb.display.tabs import comparison
 from tfvis_nb.run_history import history
+from tfvis_nb.run_history.cell import Cell
 from tfvis_nb.run_history.files import VARIABLE, keep
 from tfvis_nb.run_history.history import remember
 from tfvis_nb.run_history.sentence import sentence
-from tfvis_nb.run_history.summary import MOST_STEPS, Cell, Summary, summary_of
+from tfvis_nb.run_history.summary import MOST_STEPS, Summary, summary_of
 from tfvis_nb.texts import Text
 
 CELL = Cell("n.ipynb", "a", "c0de", "")

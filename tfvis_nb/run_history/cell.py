@@ -2,12 +2,29 @@
 
 import hashlib
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from tfvis_nb.core.running_cell import cell_id
 from tfvis_nb.run_history.dependencies import Value, dependencies, digest
-from tfvis_nb.run_history.summary import LONGEST_TEXT, Cell
+
+LONGEST_TEXT = 4096
+"""Maximum characters of each text."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A running cell: ``notebook`` and ``cell`` identify it, regardless of its code.
+
+    ``code`` is a digest of its code and of what that depends on, ``options`` those of the recording that
+    differ from the defaults.
+    """
+
+    notebook: str
+    cell: str
+    code: str
+    options: str
 
 
 def notebook_of(shell: Any) -> str:

@@ -15,7 +15,8 @@ from pathlib import Path
 from tfvis_nb.core.folder_lock import locked_folder
 from tfvis_nb.core.output_path import whole
 from tfvis_nb.core.plain_files import is_plain, open_plain
-from tfvis_nb.run_history.summary import LINE_START, Cell, Summary, from_line, to_line
+from tfvis_nb.run_history.cell import Cell
+from tfvis_nb.run_history.summary import LINE_START, Summary, from_line, to_line
 from tfvis_nb.texts import Text
 
 VARIABLE = "TFVIS_NB_HISTORY"

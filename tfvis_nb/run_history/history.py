@@ -22,10 +22,10 @@ from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.charts import CannotSayError
 from tfvis_nb.display.charts.style import CURVES, coloured, legend_below, plot, shown, time_unit, unlike
-from tfvis_nb.run_history.cell import notebook_of
+from tfvis_nb.run_history.cell import Cell, notebook_of
 from tfvis_nb.run_history.files import history_folder, keep, read_all
 from tfvis_nb.run_history.sentence import Change, change_of, change_text, known_runs, sentence, usual_spread
-from tfvis_nb.run_history.summary import Cell, Summary, summary_of
+from tfvis_nb.run_history.summary import Summary, summary_of
 from tfvis_nb.texts import Text
 
 if TYPE_CHECKING:

@@ -28,6 +28,7 @@ from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.metadata import PROFILES
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import is_undivided
+from tfvis_nb.run_history.cell import LONGEST_TEXT, Cell
 
 MOST_STEPS = 200
 """How many step times of a kind are kept: the last ones."""
@@ -40,23 +41,6 @@ Times = Literal["steps", "loops", "iterations", "recordings"]
 
 _EVERY_OP = 3
 """The level of TensorFlow's host tracer that records cheap ops as well."""
-
-LONGEST_TEXT = 4096
-"""Maximum characters of each text."""
-
-
-@dataclass(frozen=True)
-class Cell:
-    """A running cell: ``notebook`` and ``cell`` identify it, regardless of its code.
-
-    ``code`` is a digest of its code and of what that depends on, ``options`` those of the recording that
-    differ from the defaults.
-    """
-
-    notebook: str
-    cell: str
-    code: str
-    options: str
 
 
 @dataclass(frozen=True)
