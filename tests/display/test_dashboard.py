@@ -147,8 +147,13 @@ def test_the_first_tab_comes_before_the_details(trace: tv.Trace, monkeypatch: py
         order.append("details")
         return b"details"
 
+    def named(*sides: tv.Trace) -> list[tuple[str, str]]:
+        order.append("titles")
+        return tabs.parts(*sides)
+
     monkeypatch.setattr(tabs_widget, "PATIENCE_S", 60)
     monkeypatch.setattr(tabs_widget, "tab", slowly)
+    monkeypatch.setattr(tabs_widget, "parts", named)
     monkeypatch.setattr(delivery, "details", details)
     shown = tv.show_dashboard(trace)
     shown._repr_mimebundle_()

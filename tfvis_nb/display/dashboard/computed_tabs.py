@@ -155,22 +155,25 @@ class ComputedTabs(PartOfWidget):
 
     def _push(self) -> None:
         """Compute the parts one after the other."""
-        self._show_next()
+        self._show_first()
         self._first_made.set()
         self._wanted.wait()
         while not self._closing.is_set() and self._show_next():
             pass
 
+    def _show_first(self) -> None:
+        self._show(next(iter(self._trait_of)))
+
     def _show_next(self) -> bool:
-        """Show the first part, the one asked for last, or the next; return whether there was one."""
-        first, *_ = self._trait_of
-        if first not in self._tried:
-            self._show(first)
-            if not self._closing.is_set():
-                self.titles()
-                self._tabs = [[tab, title, self._trait_of[title]] for tab, title in self._parts or []]
-            return True
+        """Show which parts there are, the one asked for last, or the next; return whether there was one."""
+        if not self._tried:
+            self._show_first()
         missing = [title for title in self.titles() if title not in self._tried]
+        # After the first part, because finding out runs most analyses.
+        there = [[tab, title, self._trait_of[title]] for tab, title in self._parts or []]
+        if there != self._tabs:
+            self._tabs = there
+            return True
         if missing:
             self._show(next((title for title in self._asked if title in missing), missing[0]))
         elif self._finished is not None and self._is_complete:
