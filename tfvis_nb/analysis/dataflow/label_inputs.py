@@ -10,8 +10,8 @@ from tfvis_nb.core.nested_columns import OR
 from tfvis_nb.core.tensor_senders import numbers
 
 _INPUTS = r"(?s) = [^ (]+\((?P<inputs>.*)\)$"
-PARTITIONED = r"^(?P<node>.+?)(?:/_\d+|_S\d+)$"
-"""Names of nodes that send or receive between two partitions of a graph."""
+_SUFFIX = r"(?:/_\d+|_S\d+)$"
+"""The end of names of nodes that send or receive between two partitions of a graph."""
 
 
 @dataclass
@@ -68,6 +68,18 @@ def _numbered(given: pa.Array, names: pa.Array) -> tuple[np.ndarray, np.ndarray,
     which = encoded.indices.to_numpy(zero_copy_only=False)
     control = pc.starts_with(texts, "^").to_numpy(zero_copy_only=False)
     node = pc.replace_substring_regex(texts, r"^\^|:\d+$", "")
-    origin = pc.struct_field(pc.extract_regex(node, PARTITIONED), "node")
+    origin = origins(node)
     known = names.cast(pa.large_string())
     return numbers(node, known)[which], numbers(origin, known)[which], control[which]
+
+
+def origins(names: pa.Array) -> pa.Array:
+    """Return the node behind each node that sends or receives between two partitions; null for others.
+
+    >>> origins(pa.array(["c/_5", "c"])).to_pylist()
+    ['c', None]
+    """
+    # Few names have the suffix, and looking for it takes a tenth of the time of extracting.
+    has_suffix = pc.match_substring_regex(names, _SUFFIX)
+    nodes = pc.struct_field(pc.extract_regex(names.filter(has_suffix), f"^(?P<node>.+?){_SUFFIX}"), "node")
+    return pc.replace_with_mask(pa.nulls(len(names), names.type), has_suffix, nodes)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
@@ -14,11 +15,11 @@ from tfvis_nb.analysis.memory.buffer_origins import ORIGINS, buffer_origins, run
 from tfvis_nb.analysis.memory.from_profile import memory_events
 from tfvis_nb.analysis.memory.memory_breakdown import live_buffers
 from tfvis_nb.analysis.memory.memory_usage import memory_usage
-from tfvis_nb.analysis.steps.layer_names import layer_of
+from tfvis_nb.analysis.steps.layer_names import layer_names
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.metadata import LIVE_AT_FAILURE, OUT_OF_MEMORY
-from tfvis_nb.core.phases import phase_of
+from tfvis_nb.core.phases import phases, without_calls
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -265,7 +266,6 @@ def _allocations(trace: Trace, listed: pd.DataFrame) -> tuple[np.ndarray, np.nda
 def _layers(trace: Trace, names: list[str], events: np.ndarray) -> list[str]:
     """Return the layers of nodes: those of their events, otherwise by their names."""
     known = buffer_origins(trace, pd.DataFrame({"name": names, "event": events}))["layer"].tolist()
-    return [
-        layer or (layer_of(name, phase_of(name, ""), set(names)) if name else "")
-        for name, layer in zip(names, known, strict=True)
-    ]
+    nodes = without_calls(pa.array(names, pa.string()))
+    of_names = layer_names(nodes, phases(nodes), nodes).to_pylist()
+    return [layer or by_name for layer, by_name in zip(known, of_names, strict=True)]

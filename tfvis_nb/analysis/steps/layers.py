@@ -16,13 +16,13 @@ from tfvis_nb.analysis.dataflow.recorded_links import launches
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.events.recorded_outputs import recorded_outputs
-from tfvis_nb.analysis.steps.layer_names import layer_of
+from tfvis_nb.analysis.steps.layer_names import layer_names
 from tfvis_nb.analysis.steps.scope_tree import distinct_nodes
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import beginning, is_kind
 from tfvis_nb.core.nested_columns import LAYER, LAYER_CLASS, OP_NAME, PARAMETER_BYTES
 from tfvis_nb.core.per_trace import per_trace
-from tfvis_nb.core.phases import GRADIENTS, phase_of, without_calls
+from tfvis_nb.core.phases import GRADIENTS, UPDATES, phases, without_calls
 from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.stacks import PHASE, PHASES
 from tfvis_nb.core.step_spans import of_steps
@@ -159,29 +159,28 @@ def event_layers(trace: Trace) -> tuple[pa.DictionaryArray, np.ndarray]:
     """Return the layer of each event, and the index of its phase in `PHASES`, -1 if unknown."""
     events = trace.events
     names, code = distinct_nodes(events, np.arange(len(events)))
-    op = events["op"].cat.codes.to_numpy().astype(np.int64)
-    ops = [*(str(text) for text in events["op"].cat.categories), ""]
     # Calls on host threads belong to no node, regardless of their names.
     code = np.where(is_kind(events, "host", "sync"), len(names), code)
-    names = [*names, ""]
+    names = pa.concat_arrays([names, pa.array([""], names.type)])
     made_of = _nested(trace, OP_NAME)
     if made_of is not None:
         code = np.where(made_of.is_valid(), len(names) + _codes(made_of), code)
-        names += made_of.dictionary.to_pylist()
-    pair, pairs = pd.factorize(code * len(ops) + op % len(ops))
+        names = pa.concat_arrays([names, made_of.dictionary])
+    updates = beginning(events["op"], UPDATES)
+    pair, pairs = pd.factorize(2 * code + updates)
     call, kernel = launches(trace)
     call, first, kernels = np.unique(call, return_index=True, return_counts=True)
     # A call that launches a graph of kernels belongs to several layers.
     pair[call[kernels == 1]] = pair[kernel[first[kernels == 1]]]
-    nodes = {without_calls(name) for name in set(names) if name and not GRADIENTS.search(name)}
-    layers_of, phases_of = [], []
-    for one in pairs.tolist():
-        name = names[one // len(ops)] or ""
-        phase = phase_of(name, ops[one % len(ops)]) if name else ""
-        layer = layer_of(name, phase, nodes)
-        layers_of.append(layer)
-        phases_of.append(PHASES.index(phase or "forward") if phase or layer else -1)
-    phase_numbers = np.array(phases_of, np.int64)[pair]
+    nodes = without_calls(names)
+    known = nodes.filter(pc.invert(pc.match_substring_regex(names, GRADIENTS)))
+    node = nodes.take(pa.array(pairs // 2))
+    is_update = pc.and_(pa.array(pairs % 2 == 1), pc.not_equal(node, ""))
+    phase = pc.if_else(is_update, "optimizer", phases(node))
+    layer = layer_names(node, phase, known)
+    is_forward = pc.and_(pc.is_null(phase), pc.not_equal(layer, ""))
+    phase = pc.if_else(is_forward, "forward", phase)
+    phase_numbers = pc.fill_null(pc.index_in(phase, pa.array(PHASES)), -1).to_numpy().astype(np.int64)[pair]
     recorded = _nested(trace, PHASE)
     if recorded is not None:
         numbers = np.array(
@@ -189,7 +188,7 @@ def event_layers(trace: Trace) -> tuple[pa.DictionaryArray, np.ndarray]:
             np.int64,
         )[_codes(recorded)]
         phase_numbers = np.where(numbers >= 0, numbers, phase_numbers)
-    layer = pa.array(layers_of, pa.string()).take(pa.array(pair))
+    layer = layer.cast(pa.string()).take(pa.array(pair))
     live = _nested(trace, LAYER)
     if live is not None:
         layer = pc.coalesce(live.cast(pa.string()), layer)

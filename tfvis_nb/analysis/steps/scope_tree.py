@@ -9,12 +9,13 @@ import pyarrow.compute as pc
 
 from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
-from tfvis_nb.analysis.dataflow.label_inputs import PARTITIONED
+from tfvis_nb.analysis.dataflow.label_inputs import origins
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times
 from tfvis_nb.analysis.steps.tree import Tree
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import is_kind
+from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.step_spans import of_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.kinds import MOVING
@@ -127,13 +128,14 @@ def scope_tree(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
     return table
 
 
-def distinct_nodes(events: pd.DataFrame, rows: np.ndarray) -> tuple[list[str], np.ndarray]:
+def distinct_nodes(events: pd.DataFrame, rows: np.ndarray) -> tuple[pa.Array, np.ndarray]:
     """Return the distinct nodes of events, and the number of each event's node."""
     texts = pa.chunked_array(pa.array(events["name"])).combine_chunks()
     names = pc.fill_null(texts.cast(pa.large_string()).take(pa.array(rows)), "").dictionary_encode()
-    nodes = pc.struct_field(pc.extract_regex(names.dictionary, PARTITIONED), "node")
+    nodes = pc.coalesce(origins(names.dictionary), names.dictionary)
     moves = is_kind(events, *MOVING)[rows]
-    both = pa.concat_arrays([names.dictionary, pc.coalesce(nodes, names.dictionary)])
-    called = both.take(pa.array(np.asarray(names.indices) + np.where(moves, len(names.dictionary), 0)))
-    encoded = called.dictionary_encode()
-    return encoded.dictionary.to_pylist(), np.asarray(encoded.indices).astype(np.int64)
+    number = np.asarray(names.indices).astype(np.int64) + np.where(moves, len(nodes), 0)
+    row, first = number_rows(number)
+    distinct = pa.concat_arrays([names.dictionary, nodes]).take(pa.array(number[first]))
+    encoded = distinct.dictionary_encode()
+    return encoded.dictionary, np.asarray(encoded.indices).astype(np.int64)[row]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from tfvis_nb.core.row_numbers import number_rows
 
 _MOST_PARTS = 32
 
@@ -18,23 +21,33 @@ class Tree(NamedTuple):
     depth: np.ndarray
 
     @classmethod
-    def of_names(cls, names: Sequence[str]) -> tuple[Tree, np.ndarray]:
+    def of_names(cls, names: pa.Array) -> tuple[Tree, np.ndarray]:
         """Make the tree of the scopes in names; also return the index of each name."""
-        row_of: dict[tuple[int, str], int] = {}
-        part, parent, depth = [""], [0], [0]
-        nodes = np.zeros(len(names), np.int64)
-        for number, text in enumerate(names):
-            row = 0
-            # A name may be anything, even ten thousand slashes.
-            for one in text.split("/", _MOST_PARTS - 1) if text else ():
-                below = row_of.setdefault((row, one), len(part))
-                if below == len(part):
-                    part.append(one)
-                    parent.append(row)
-                    depth.append(depth[row] + 1)
-                row = below
-            nodes[number] = row
-        return cls(part, np.array(parent, np.int64), np.array(depth, np.int64)), nodes
+        # A name may be anything, even ten thousand slashes.
+        split = pc.split_pattern(names, "/", max_splits=_MOST_PARTS - 1)
+        length = np.where(pc.equal(names, ""), 0, pc.list_value_length(split))
+        start = np.asarray(split.offsets)[:-1]
+        texts = pc.list_flatten(split).dictionary_encode()
+        code = np.asarray(texts.indices).astype(np.int64)
+        node = np.zeros(len(names), np.int64)
+        # The text, the parent, the depth and the first name of each scope, level by level.
+        levels = [np.zeros((4, 1), np.int64)]
+        rows = 1
+        for level in range(length.max(initial=0)):
+            there = np.flatnonzero(length > level)
+            own = code[start[there] + level]
+            number, first = number_rows(node[there], own)
+            depth = np.full(len(first), level + 1)
+            levels.append(np.stack([own[first], node[there[first]], depth, there[first]]))
+            node[there] = rows + number
+            rows += len(first)
+        text, parent, depth, first_name = np.concatenate(levels, axis=1)
+        order = np.lexsort((depth, first_name))
+        order = np.append(0, order[order > 0])
+        row = np.empty(rows, np.int64)
+        row[order] = np.arange(rows)
+        labels = texts.dictionary.take(pa.array(text[order[1:]])).to_pylist()
+        return cls(["", *labels], row[parent[order]], depth[order]), row[node]
 
     def names(self) -> list[str]:
         """Return the whole name of each scope."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.nested_columns import BYTES_ACCESSED, FLOPS, HLO_OP, OP_NAME, PROGRAM
-from tfvis_nb.core.phases import phase_of
+from tfvis_nb.core.phases import phases, without_calls
 from tfvis_nb.core.stacks import PHASE, STACK, StackBuilder, StackTable
 from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.protobuf.to_arrow import handler
@@ -171,7 +171,7 @@ class Programs:
         names = [one.instruction.op_name for one in self._found]
         texts: dict[str, list[str | None]] = {
             OP_NAME: [name or None for name in names],
-            PHASE: [phase_of(name) or None for name in names],
+            PHASE: phases(without_calls(pa.array(names, pa.string()))).to_pylist(),
             PROGRAM: [one.program for one in self._found],
             HLO_OP: [one.op for one in self._found],
         }
