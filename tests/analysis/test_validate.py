@@ -12,6 +12,7 @@ from tests.real_traces import DATA
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events, read_trace
 from tfvis_nb.analysis import compare, op_statistics
+from tfvis_nb.analysis._validate import validate_input
 
 TRACE = Trace(events.build({"start_ns": [0], "duration_ns": [1], "kind": ["op"]}))
 
@@ -56,3 +57,19 @@ def test_results_of_other_arguments_are_not_reused() -> None:
     assert op_statistics(trace, "op", {0})["count"].sum() == of_one
     assert op_statistics(trace, steps=[0, 1])["count"].sum() > of_one
     assert op_statistics(trace, "scope").columns[0] != op_statistics(trace).columns[0]
+
+
+def test_given_defaults_are_the_same_request() -> None:
+    requests = []
+
+    @validate_input
+    def table(trace: Trace, steps: list[int] | None = None) -> pd.DataFrame:
+        requests.append(steps)
+        return trace.steps
+
+    trace = Trace(TRACE.events)
+    assert table(trace).equals(table(trace, None))
+    assert table(trace, steps=None).equals(table(trace))
+    assert requests == [None]
+    table(trace, [0])
+    assert requests == [None, [0]]

@@ -46,12 +46,17 @@ def validate_input(analysis: Callable[_P, _R]) -> Callable[_P, _R]:
                 raise TypeError(
                     Text("no_trace", function=analysis.__name__, given=type(given[name]).__name__)
                 )
-        key = (function, *(_hashable(name, one) for name, one in given.items() if name not in traces))
+        options = {
+            name: one
+            for name, one in given.items()
+            if name not in traces and one is not parameters[name].default
+        }
+        key = (function, *(_hashable(name, one) for name, one in options.items()))
         if len(traces) != 1 or traces[0] not in given or None in key:
             return analysis(*args, **kwargs)
         # Through vars, like `per_trace`.
         tables = vars(given[traces[0]])
-        if table_name is not None and len(given) == 1:
+        if table_name is not None and not options:
             # An attribute of the trace, of any length, so only its columns are copied.
             if table_name not in tables:
                 tables[table_name] = analysis(*args, **kwargs)

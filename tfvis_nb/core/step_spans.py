@@ -27,6 +27,9 @@ _EXECUTOR = re.compile(r"Executor(?:State::|DoneCallback|PropagateOutputs)")
 
 _NEVER = np.iinfo(np.int64).min
 
+OF_SPANS = ("step", "task", "device", "lane", "thread", "kind", "op", "start_ns", "duration_ns")
+"""The columns of events that `step_spans` reads."""
+
 STEP_NS = (
     "From the start of a step to the return of its call or the end of its last work on a device, on all"
     " tasks, in ns. While a device still runs an earlier step, the next one has not started."
@@ -84,15 +87,27 @@ def _on_pools(events: pd.DataFrame, codes: np.ndarray) -> np.ndarray:
     executes = is_host & beginning(events["op"], _EXECUTOR)
     if not executes.any():
         return pooled
-    thread, _ = number_rows(codes, *(events[name] for name in ("task", "device", "lane", "thread")))
-    group = codes * (len(events["task"].cat.categories) + 1) + events["task"].cat.codes.to_numpy(np.int64)
+    tasks = events["task"].cat
+    group = codes * (len(tasks.categories) + 1) + tasks.codes.to_numpy(np.int64) + 1
     begin, long = (events[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns"))
-    order = np.lexsort((-long, begin, group))
-    first = order[np.unique(group[order], return_index=True)[1]]
-    calls = thread[first[is_host[first]]]
-    of_calls = np.isin(group, group[first[is_host[first]]])
-    pooled = is_host & of_calls & np.isin(thread, thread[executes]) & ~np.isin(thread, calls)
-    return pooled & (events["step"] != NO_STEP).to_numpy()
+    groups = int(group.max()) + 1
+    earliest = np.full(groups, np.iinfo(np.int64).max)
+    np.minimum.at(earliest, group, begin)
+    rows = np.flatnonzero(begin == earliest[group])
+    rows = rows[np.lexsort((-long[rows], group[rows]))]
+    first = rows[np.diff(group[rows], prepend=-1) != 0]
+    is_call, has_call = np.zeros(len(events), bool), np.zeros(groups, bool)
+    is_call[first] = is_host[first]
+    has_call[group[is_call]] = True
+    rows = np.flatnonzero(is_host & has_call[group] & (events["step"] != NO_STEP).to_numpy())
+    thread, numbers = number_rows(
+        codes[rows], *(events[name].iloc[rows] for name in ("task", "device", "lane", "thread"))
+    )
+    of_pool, of_call = np.zeros(len(numbers), bool), np.zeros(len(numbers), bool)
+    of_pool[thread[executes[rows]]] = True
+    of_call[thread[is_call[rows]]] = True
+    pooled[rows] = of_pool[thread] & ~of_call[thread]
+    return pooled
 
 
 def _done_before(events: pd.DataFrame, finish: np.ndarray, codes: np.ndarray, own: np.ndarray) -> np.ndarray:

@@ -65,7 +65,7 @@ def announcements(events: pd.DataFrame) -> pd.DataFrame:
             "event": table["rows"].to_numpy(np.int64),
             "step": ready["step"].to_numpy(),
             "name": ready["name"].to_numpy(),
-            "op": events["op"].astype(object).to_numpy()[until],
+            "op": events["op"].iloc[until].astype(object).to_numpy(),
             "task": [f"rank {number}" for number in rank],
             "start_ns": ready["start_ns"].to_numpy(np.int64),
             "duration_ns": end[until] - ready["start_ns"].to_numpy(np.int64),

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 
 from tfvis_nb.clocks.constraints import process_groups, recorded_collectives
 from tfvis_nb.core.categories import is_kind
@@ -26,7 +27,7 @@ def participants(trace: Trace) -> pd.Series:
     if not len(met):
         return task
     places = set(table.loc[table["task"].isin(met), "place"]) - {""}
-    place = _places(trace)
+    place = _places(trace, np.arange(len(task)))
     meets = task.isin(met).to_numpy() & np.isin(place, [*places])
     return task.astype(object).where(~meets, place).astype("category")
 
@@ -47,7 +48,7 @@ def collective_rows(trace: Trace) -> pd.DataFrame:
     table: pd.DataFrame = events.loc[chosen, columns].reset_index(drop=True)
     rows = np.flatnonzero(chosen).astype(np.int64)
     table.insert(0, "event", rows)
-    table["place"] = _places(trace)[rows]
+    table["place"] = _places(trace, rows)
     table["group"] = process_groups(events[chosen]).to_numpy(object)
     table["which"] = table["name"].astype(object) + "\0" + table["op"].astype(object).fillna("")
     alone = table.groupby(_KEY)["place"].transform("nunique") == 1
@@ -67,13 +68,13 @@ def collective_rows(trace: Trace) -> pd.DataFrame:
     return table
 
 
-def _places(trace: Trace) -> np.ndarray:
-    """Return the device of the executor of each event, or on which it ran; empty if unknown."""
-    events = trace.events
+def _places(trace: Trace, rows: np.ndarray) -> np.ndarray:
+    """Return the device of the executor of each of the `rows`, or on which it ran; empty if unknown."""
+    events = trace.events[["task", "device", "kind"]].take(rows).reset_index(drop=True)
     device = events["device"].astype(object).fillna("").to_numpy()
     if trace.nested is None or EXECUTOR not in trace.nested.column_names:
         return device
-    executor = trace.nested[EXECUTOR].to_pandas().astype(object)
+    executor = trace.nested[EXECUTOR].take(pa.array(rows)).to_pandas().astype(object)
     known = executor.notna().to_numpy()
     place = np.where(is_kind(events, "host", "op", "collective"), "", device)
     place[known] = (events["task"].astype(object) + executor).to_numpy()[known]

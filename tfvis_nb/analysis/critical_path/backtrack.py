@@ -4,7 +4,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tfvis_nb.analysis.critical_path.blocking_calls import blocking_calls, launch_pairs, without_waits
+from tfvis_nb.analysis.critical_path.blocking_calls import (
+    BlockingCalls,
+    blocking_calls,
+    launch_pairs,
+    without_waits,
+)
 from tfvis_nb.analysis.critical_path.dependencies import dependencies
 from tfvis_nb.analysis.critical_path.dependency_table import KIND, KINDS, Times
 from tfvis_nb.analysis.critical_path.device import streams
@@ -53,19 +58,16 @@ class _Visits(NamedTuple):
 class Backtracker:
     """Follows chains of awaited events back in time.
 
-    Attributes: `times` of the events; `blocking`, calls that waited for the device; `dependencies`, ordered
-    by time; `launched`, whether an event has a recorded launch, as a time or an event; `activity`, for each
-    event the highest index in `tfvis_nb.analysis.events.activity.ACTIVITIES` among itself and the events that
-    enclose it on its thread. Events that only wrap others on a thread are runtime. A call that traces
-    compiles until its new graph runs.
+    Attributes: `times` of the events; `dependencies`, ordered by time; `launched`, whether an event has a
+    recorded launch, as a time or an event; `activity`, for each event the highest index in
+    `tfvis_nb.analysis.events.activity.ACTIVITIES` among itself and the events that enclose it on its thread.
+    Events that only wrap others on a thread are runtime. A call that traces compiles until its new graph
+    runs.
     """
 
     def __init__(self, trace: Trace) -> None:
-        self.times = Times(trace)
-        stream = streams(trace, self.times)
-        launch = launch_pairs(trace, self.times)
-        self.blocking = blocking_calls(self.times, stream, launch)
-        self.dependencies = dependencies(trace, self.times, stream, launch, self.blocking)
+        self.times, stream, launch, blocking = _launched(trace)
+        self.dependencies = dependencies(trace, self.times, stream, launch, blocking)
         self.activity = _with_enclosing(self.times, activity(trace))
         self.activity[traced_calls(trace).rows] = NUMBER["compile"]
         target = self.dependencies.target
@@ -220,6 +222,22 @@ def _with_enclosing(times: Times, activity: np.ndarray) -> np.ndarray:
     return highest
 
 
+class _Launched(NamedTuple):
+    """Times of events, the stream of each, launching events and their work, and calls that waited for it."""
+
+    times: Times
+    stream: np.ndarray
+    launch: tuple[np.ndarray, np.ndarray]
+    blocking: BlockingCalls
+
+
+@per_trace
+def _launched(trace: Trace) -> _Launched:
+    times = Times(trace)
+    stream, launch = streams(trace, times), launch_pairs(trace, times)
+    return _Launched(times, stream, launch, blocking_calls(times, stream, launch))
+
+
 @per_trace
 def backtracker(trace: Trace) -> Backtracker:
     """Return the backtracker of a trace, with the dependencies of each event."""
@@ -236,5 +254,5 @@ def launching_parts(
     """
     if not is_kind(trace.events, "host")[event].any():
         return np.arange(len(event)), start, end
-    paths = backtracker(trace)
-    return without_waits(paths.times, paths.blocking, event, start, end)
+    launched = _launched(trace)
+    return without_waits(launched.times, launched.blocking, event, start, end)

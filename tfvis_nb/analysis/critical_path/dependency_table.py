@@ -113,7 +113,7 @@ class Times:
         rows = np.flatnonzero(self.thread)
         width = [int(numbers.max(initial=0)) + 2 for numbers in (self.device_number, lane)]
         key = ((self.task[rows] + 1) * width[0] + self.device_number[rows] + 1) * width[1] + lane[rows] + 1
-        self.lane[rows] = np.unique(key, return_inverse=True)[1]
+        self.lane[rows] = pd.factorize(key, sort=True)[0]
         # 32-bit numbers sort faster.
         self.by_thread = rows[np.argsort(self.lane[rows].astype(np.int32), kind="stable")]
 

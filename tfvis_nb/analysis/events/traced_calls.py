@@ -41,6 +41,7 @@ class TracedCalls(NamedTuple):
     """Mask of all events: the calls, and what they do on their threads until the graph runs."""
 
 
+@per_trace
 def function_calls(trace: Trace) -> np.ndarray:
     """Return a mask of the calls of ``tf.function``."""
     is_call = is_kind(trace.events, "host")
@@ -51,8 +52,8 @@ def function_calls(trace: Trace) -> np.ndarray:
 
 def graph_buildings(trace: Trace) -> np.ndarray:
     """Return a mask of the events that build the graph of a ``tf.function``."""
-    builds = map_categories(trace.events["op"], lambda op: op == BUILDING)
-    building: np.ndarray = builds & is_kind(trace.events, "host") & ~function_calls(trace)
+    builds = map_categories(trace.events["op"], lambda op: op == BUILDING) & is_kind(trace.events, "host")
+    building: np.ndarray = builds & ~function_calls(trace) if builds.any() else builds
     return building
 
 
@@ -61,8 +62,11 @@ def traced_calls(trace: Trace) -> TracedCalls:
     """Find the calls that trace a function and run it, unlike calls that become part of another graph."""
     events = trace.events
     is_host, op = is_kind(events, "host"), events["op"]
-    is_call = function_calls(trace) | (is_host & map_categories(op, lambda name: name == CALL))
     is_building = graph_buildings(trace) | (is_host & map_categories(op, lambda name: name == LOWERING))
+    if not is_building.any():
+        none = np.zeros(0, np.int64)
+        return TracedCalls(none, none, none, is_building)
+    is_call = function_calls(trace) | (is_host & map_categories(op, lambda name: name == CALL))
     building = np.flatnonzero(is_building)
     start = events["start_ns"].to_numpy(np.int64)
     end = start + events["duration_ns"].to_numpy(np.int64)

@@ -238,6 +238,8 @@ def _names_line(trace: Trace, sampled: SampledLine | None) -> bool:
 
 def _sampled(trace: Trace, start: np.ndarray, end: np.ndarray) -> SampledLine | None:
     """Return the line that runs most in pauses, apart from waits for input and for the lock."""
+    if PYTHON_SAMPLES not in trace.metadata:
+        return None
     thread = calling_thread(trace, np.ones(len(trace.events), bool))
     waiting = trace.events.iloc[thread[activity(trace)[thread] == NUMBER["input"]]]
     begins = waiting["start_ns"].to_numpy(np.int64)

@@ -20,6 +20,7 @@ from tfvis_nb.analysis.steps.layers import event_layers, has_layers, live_layers
 from tfvis_nb.core.categories import beginning
 from tfvis_nb.core.intervals import lengths, priority_union
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.stacks import PHASES, OwnCall, event_lines, event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
@@ -234,7 +235,7 @@ def _work(trace: Trace, task: str) -> _Work:
     here = step_devices(trace)
     assert here is not None
     of_task = (here.table["task"].astype(str) == task).to_numpy()[here.device_row]
-    event = np.unique(here.event[of_task & (activity(trace)[here.event] == NUMBER["host_compute"])])
+    event = distinct_numbers(here.event[of_task & (activity(trace)[here.event] == NUMBER["host_compute"])])
     lines, stacks = event_lines(trace, event), event_stacks(trace)[event]
     layer, phase = event_layers(trace)
     names = np.array([name or "" for name in layer.dictionary.to_pylist()], object)

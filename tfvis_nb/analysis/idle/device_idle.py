@@ -116,8 +116,11 @@ def device_idle(trace: Trace, steps: Collection[int] | None = None, *, of_cpus: 
 
 
 def _chosen(table: pd.DataFrame, steps: Collection[int] | None) -> pd.DataFrame:
-    table = table if steps is None else table[table["step"].isin(list(steps))]
-    return table.astype(dict.fromkeys(_KEYS, object))
+    return _of_steps(table, steps).astype(dict.fromkeys(_KEYS, object))
+
+
+def _of_steps(table: pd.DataFrame, steps: Collection[int] | None) -> pd.DataFrame:
+    return table if steps is None else table[table["step"].isin(list(steps))]
 
 
 def _lengths(trace: Trace, rows: pd.DataFrame) -> pd.Series:
@@ -131,12 +134,13 @@ def _lengths(trace: Trace, rows: pd.DataFrame) -> pd.Series:
 @validate_input
 def idle_by_cause(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     """Return the idle time of each device in ns, with a column per cause; each point in time counts once."""
-    gaps = _chosen(idle_gaps(trace), steps)
-    devices = pd.MultiIndex.from_frame(gaps[_KEYS]).unique()
+    gaps = _of_steps(idle_gaps(trace), steps)
+    of_gap, first = number_rows(*(gaps[key] for key in _KEYS))
+    devices = pd.MultiIndex.from_frame(gaps[_KEYS].iloc[first].astype(object))
     start = gaps["start_ns"].to_numpy(np.int64)
     end = start + gaps["duration_ns"].to_numpy(np.int64)
     busy = _busy(trace, steps)
-    group = devices.get_indexer(pd.MultiIndex.from_frame(pd.concat([gaps[_KEYS], busy[_KEYS]])))
+    group = np.append(of_gap, devices.get_indexer(pd.MultiIndex.from_frame(busy[_KEYS])))
     swept = priority_union(
         np.maximum(group, 0),
         np.append(start, busy["start_ns"]),

@@ -19,6 +19,7 @@ from tfvis_nb.core.categories import beginning
 from tfvis_nb.core.intervals import overlap, union
 from tfvis_nb.core.metadata import PYTHON_SAMPLES, THREAD_SAMPLES, table_of
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
 
 LEAST_NS = 100_000
@@ -123,7 +124,7 @@ def _of_task(trace: Trace, task: str, here: np.ndarray) -> LockWaits | None:
     start, duration = (trace.events[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns"))
     end = start + duration
     event, began, ended = _own_stretches(trace, thread, start, end)
-    is_function = function_calls(trace)
+    is_function = function_calls(trace).copy()
     is_function[traced_calls(trace).call] = False
     least = np.where(is_function[event], LEAST_IN_FUNCTION_NS, LEAST_NS)
     is_wait = (is_function | beginning(trace.events["op"], _CALL))[event] & (ended - began > least)
@@ -179,7 +180,7 @@ def _own_stretches(
     trace: Trace, thread: np.ndarray, start: np.ndarray, end: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the stretches of a thread's events in which none nested in them runs: event, start, end."""
-    time = np.unique(np.concatenate([start[thread], end[thread]]))
+    time = distinct_numbers(np.concatenate([start[thread], end[thread]]))
     event = innermost(trace, thread, time)[:-1]
     inside = event >= 0
     return event[inside], time[:-1][inside], time[1:][inside]

@@ -122,6 +122,7 @@ def recorded_span(trace: Trace) -> tuple[int, int]:
 
 
 @validate_input
+@per_trace
 def is_one_recording(trace: Trace) -> bool:
     """Return whether the recording went on between steps; runs in files of their own can lie far apart."""
     if PYTHON_SAMPLES in trace.metadata:
@@ -130,8 +131,8 @@ def is_one_recording(trace: Trace) -> bool:
     if profiles is None or profiles["task"].duplicated().any():
         return False
     # A single profile among files of other kinds says nothing about these.
-    tasks = trace.events["task"][(trace.events["step"] != NO_STEP).to_numpy()].astype(object).fillna("")
-    return len(profiles) > 1 or len(set(tasks)) == 1
+    tasks = trace.events["task"][(trace.events["step"] != NO_STEP).to_numpy()].drop_duplicates()
+    return len(profiles) > 1 or len(set(tasks.astype(object).fillna(""))) == 1
 
 
 @validate_input

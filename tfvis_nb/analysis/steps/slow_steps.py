@@ -123,8 +123,8 @@ def calls_of_steps(trace: Trace) -> pd.DataFrame:
     if len(events["task"].unique()) > 1:
         is_call[:] = False
     rows = np.flatnonzero(is_call)
-    step, first = np.unique(events["step"].to_numpy(np.int64)[rows], return_index=True)
-    table = events.iloc[rows[first]]
+    first = events["step"].iloc[rows].drop_duplicates().sort_values()
+    step, table = first.to_numpy(np.int64), events.loc[first.index]
     start = table["start_ns"].to_numpy(np.int64)
     steps = trace.steps[trace.steps["step"] != event_table.NO_STEP].set_index("step")["end_ns"]
     of_jax = table["op"].astype(str).str.startswith(CALL).to_numpy(bool)
