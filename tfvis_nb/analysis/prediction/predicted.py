@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,7 +22,7 @@ from tfvis_nb.analysis.steps.slow_steps import main_steps, median_step, named_ki
 from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.prediction import Change, prediction_metadata, with_recorded_times
-from tfvis_nb.core.step_spans import step_spans, step_table, within_steps
+from tfvis_nb.core.step_spans import OF_SPANS, step_spans, step_table, within_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
@@ -219,38 +220,46 @@ def step_times(
 
     If time between steps changes, the steps may wait instead, so lengthening is that of the loop.
     """
-    times = backtracker(trace).times
-    kept = np.flatnonzero(times.counts & (times.step != NO_STEP))
-    origin = int(times.start[0])
-    spans = {
-        "recorded": Replayed(times.start - origin, times.end - origin),
-        "replayed": unchanged(trace),
-        "predicted": changed,
-    }
-    durations: dict[str, pd.Series] = {}
-    whole: dict[str, pd.Series] = {}
-    starts: dict[str, pd.Series] = {}
-    events, late = trace.events.take(kept), _late_events(trace)[kept]
-    for name, span in spans.items():
-        start, end = (np.rint(column[kept]).astype(np.int64) for column in span)
-        events = events.assign(start_ns=start, duration_ns=end - start)
-        later = late | _removed(trace, kept, end - start)
-        for pairs, is_whole in ((durations, False), (whole, True)):
-            table = step_spans(events, later, from_first_events=is_whole)
-            pairs[name] = table["end_ns"] - table["start_ns"]
-            starts.setdefault(name, table["start_ns"])
-    table = pd.DataFrame({f"{name}_ns": durations[name] for name in spans})
+    spans = {**_spans_before(trace), "predicted": _spans(trace, changed)}
+    table = pd.DataFrame({f"{name}_ns": one.duration for name, one in spans.items()})
     table = table.rename_axis("step").reset_index()
     table["saved_ns"] = table["recorded_ns"] - table["predicted_ns"]
     table["saved_share"] = table["saved_ns"] / table["recorded_ns"].where(table["recorded_ns"] > 0)
     for name in ("recorded", "predicted"):
-        table[f"{name}_loop_ns"] = _loops(trace, starts["recorded"], starts[name])
-    off = (durations["replayed"] - durations["recorded"]).abs().sum()
-    before, after = (whole[name] for name in ("recorded", "predicted"))
+        table[f"{name}_loop_ns"] = _loops(trace, spans["recorded"].start, spans[name].start)
+    off = (spans["replayed"].duration - spans["recorded"].duration).abs().sum()
+    before, after = (spans[name].whole for name in ("recorded", "predicted"))
     if of_loop and table["recorded_loop_ns"].any():
         before, after = (pd.Series([table[f"{name}_loop_ns"].sum()]) for name in ("recorded", "predicted"))
     longer = (after - before) / before.where(before > 0)
-    return table, float(off / max(durations["recorded"].sum(), 1)), float(longer.clip(lower=0).max())
+    return table, float(off / max(spans["recorded"].duration.sum(), 1)), float(longer.clip(lower=0).max())
+
+
+class _Spans(NamedTuple):
+    """Start and duration of each step, and its duration from its first event on."""
+
+    start: pd.Series
+    duration: pd.Series
+    whole: pd.Series
+
+
+@per_trace
+def _spans_before(trace: Trace) -> dict[str, _Spans]:
+    """Return the spans of steps without a change, as recorded and as replayed."""
+    times = backtracker(trace).times
+    origin = int(times.start[0])
+    recorded = Replayed(times.start - origin, times.end - origin)
+    return {"recorded": _spans(trace, recorded), "replayed": _spans(trace, unchanged(trace))}
+
+
+def _spans(trace: Trace, replayed: Replayed) -> _Spans:
+    times = backtracker(trace).times
+    kept = np.flatnonzero(times.counts & (times.step != NO_STEP))
+    start, end = (np.rint(column[kept]).astype(np.int64) for column in replayed)
+    events = trace.events[list(OF_SPANS)].take(kept).assign(start_ns=start, duration_ns=end - start)
+    late = _late_events(trace)[kept] | _removed(trace, kept, end - start)
+    table, whole = (step_spans(events, late, from_first_events=is_whole) for is_whole in (False, True))
+    return _Spans(table["start_ns"], *(each["end_ns"] - each["start_ns"] for each in (table, whole)))
 
 
 def fastest_times(trace: Trace, altered: Altered, times: pd.DataFrame) -> pd.DataFrame:

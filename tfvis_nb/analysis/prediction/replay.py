@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
-from tfvis_nb.analysis.critical_path.dependency_table import KIND, Dependencies
+from tfvis_nb.analysis.critical_path.dependency_table import KIND
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.trace import Trace
@@ -108,46 +108,88 @@ def replay(trace: Trace, altered: Altered) -> Replayed:
     return _sweep(trace, altered, released)[0]
 
 
+class _Moments(NamedTuple):
+    """The two times of each dependency, ordered by time; its target goes on, or its source releases it."""
+
+    dependency: np.ndarray
+    event: np.ndarray
+    goes_on: np.ndarray
+    starts: np.ndarray
+    """Whether the event goes on at its start."""
+    time: np.ndarray
+    """In ns since the earliest recorded start, as in `Replayed`."""
+    since: np.ndarray
+    """How long the event had run since its previous moment, or else its start (ns)."""
+    rest: np.ndarray
+    """How long each event of the trace ran after its last moment (ns)."""
+
+
+def _moments(trace: Trace, released: np.ndarray) -> _Moments:
+    """Return the times of dependencies without releases of those that are `released`."""
+    times, table = backtracker(trace).times, backtracker(trace).dependencies
+    count, origin = len(released), int(times.start[0]) if len(times.start) else 0
+    when = np.concatenate([table.released_at, table.satisfied_at]) - origin
+    goes_on, dependency = np.repeat([False, True], count), np.concatenate([np.arange(count)] * 2)
+    order = np.lexsort((goes_on, dependency, when))
+    order = order[~np.append(released, np.zeros(count, bool))[order]]
+    event, when = np.concatenate([table.source, table.target])[order], when[order]
+    start, last = times.start - origin, times.start - origin
+    by_event = np.argsort(event, kind="stable")
+    since = np.empty(len(event), np.int64)
+    since[by_event] = np.diff(when[by_event], prepend=0)
+    first = by_event[np.diff(event[by_event], prepend=-1) != 0]
+    since[first] = when[first] - start[event[first]]
+    last[event] = when  # the last one written stays
+    return _Moments(
+        dependency[order],
+        event,
+        goes_on[order],
+        when == start[event],
+        when,
+        since,
+        times.end - origin - last,
+    )
+
+
+@per_trace
+def _all_moments(trace: Trace) -> _Moments:
+    return _moments(trace, np.zeros(len(backtracker(trace).dependencies.source), bool))
+
+
 def _sweep(trace: Trace, altered: Altered, released: np.ndarray) -> tuple[Replayed, np.ndarray]:
     """Return the new times, and when each dependency releases its target: `released` unless NaN there."""
     times, table = backtracker(trace).times, backtracker(trace).dependencies
-    count, is_known = len(released), ~np.isnan(released)
+    is_known = ~np.isnan(released)
     # Time between steps is no event's work. But a row without a step, as of an iterator, may run within one.
     between = (times.step[table.source] != times.step[table.target]) & (times.step[table.target] != NO_STEP)
     lag_factor, factor = np.where(between, 1.0, altered.lag_factor) * altered.python_factor, altered.factor
-    lag = np.where(is_known, released, _lags(table) * lag_factor).tolist()
-    # Known releases come from an event without time or work.
-    source = np.where(is_known, len(times.start), table.source)
-    dependency = np.concatenate([np.arange(count)] * 2)
-    is_satisfied = np.repeat([False, True], count)
-    when = np.concatenate([table.released_at, table.satisfied_at])
-    order = np.lexsort((is_satisfied, dependency, when))
-    origin = int(times.start[0]) if len(times.start) else 0
-    moments = (dependency, is_satisfied, when - origin, np.concatenate([source, table.target]))
-    first = times.start - origin
+    lag = np.where(is_known, released, _lags(trace) * lag_factor).tolist()
+    moments = _moments(trace, is_known) if is_known.any() else _all_moments(trace)
+    first = times.start - (int(times.start[0]) if len(times.start) else 0)
     first[table.target[table.satisfied_at == times.start[table.target]]] = _NOT_YET
-    recorded, speed = (times.start - origin).tolist(), [*factor.tolist(), 0.0]
-    at, now = [*recorded, 0], [*first.astype(np.float64).tolist(), 0.0]
+    now = first.astype(np.float64).tolist()
     start = list(now)
-    for one, satisfied, time, event in zip(*(column[order].tolist() for column in moments), strict=True):
-        if satisfied:
-            now[event] = max(now[event], lag[one])
-            if time == recorded[event]:
+    work = moments.since * factor[moments.event]
+    columns = (*moments[:-2], work)
+    for one, event, goes_on, starts, time, done in zip(*(each.tolist() for each in columns), strict=True):
+        if goes_on:
+            if lag[one] > now[event]:  # noqa: PLR1730 - a call takes longer
+                now[event] = lag[one]
+            if starts:
                 start[event] = now[event]
         else:
             if now[event] == _NOT_YET:
                 # In a cycle, one event has to start.
                 now[event] = start[event] = float(time)
-            now[event] += (time - at[event]) * speed[event]
+            now[event] += done
             lag[one] += now[event]
-        at[event] = time
-    now, at, start = now[:-1], at[:-1], start[:-1]
-    end = np.array(now) + (times.end - origin - np.array(at, np.int64)) * factor
-    return Replayed(np.array(start), end), np.array(lag)
+    return Replayed(np.array(start), np.array(now) + moments.rest * factor), np.array(lag)
 
 
-def _lags(table: Dependencies) -> np.ndarray:
+@per_trace
+def _lags(trace: Trace) -> np.ndarray:
     """Return the lag of each dependency from its release until its target continues, in ns (float64)."""
+    table = backtracker(trace).dependencies
     recorded = (table.satisfied_at - table.released_at).astype(np.float64)
     least = np.zeros(len(recorded))
     # Elements lie in a buffer for any time.
