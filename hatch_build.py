@@ -1,4 +1,7 @@
-"""Build the front end for a wheel, a source archive or an editable installation, unless it is there."""
+"""Build the front end for a wheel, a source archive or an editable installation, unless it is there.
+
+The description for package indexes is README.md without what leads only into a checkout.
+"""
 
 import re
 import shutil
@@ -8,6 +11,7 @@ from typing import Any
 
 from hatchling.builders.config import BuilderConfig
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
+from hatchling.metadata.plugin.interface import MetadataHookInterface
 
 _BUILT = ("tfvis_nb/labextension/package.json", "tfvis_nb/static/bundles.json")
 """The files that the build writes last."""
@@ -35,6 +39,18 @@ class FrontEndHook(BuildHookInterface[BuilderConfig]):
             code = _run(npm, *words, cwd=root).returncode
             if code:
                 raise SystemExit(f"tfvis-nb: npm {' '.join(words)} ended with code {code}, as shown above.")
+
+
+class DescriptionHook(MetadataHookInterface):
+    """Leaves relative images out, and keeps the text of relative links, which an index cannot resolve."""
+
+    def update(self, metadata: dict[str, Any]) -> None:
+        """Set the description."""
+        text = (Path(self.root) / "README.md").read_text(encoding="utf-8")
+        relative = r"\((?!https?:)[^)]*\)"
+        text = re.sub(rf"^!\[[^]]*\]{relative}\n\n", "", text, flags=re.MULTILINE)
+        text = re.sub(rf"\[([^]]*)\]{relative}", r"\1", text)
+        metadata["readme"] = {"content-type": "text/markdown", "text": text}
 
 
 def _run(*command: str, **options: Any) -> subprocess.CompletedProcess[Any]:

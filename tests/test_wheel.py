@@ -4,6 +4,7 @@ import base64
 import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -100,6 +101,17 @@ def test_wheel_has_only_extras_of_users(wheel: Path) -> None:
     extras = [line.removeprefix("Provides-Extra: ") for line in lines if line.startswith("Provides-Extra: ")]
     assert sorted(extras) == EXTRAS
     assert [line for line in lines if line.startswith("Author: ")] == ["Author: The tfvis_nb authors"]
+
+
+def test_description_has_no_links_into_a_checkout(wheel: Path) -> None:
+    archive = zipfile.ZipFile(wheel)
+    (metadata,) = [name for name in archive.namelist() if name.endswith(".dist-info/METADATA")]
+    _, _, description = archive.read(metadata).decode().partition("\n\n")
+    readme = (REPOSITORY / "README.md").read_text(encoding="utf-8")
+    headings = re.compile("^## .*$", re.MULTILINE)
+    assert headings.findall(description) == headings.findall(readme)
+    assert re.findall(r"\]\((?!https?:).*?\)", readme)
+    assert re.findall(r"\]\((?!https?:).*?\)", description) == []
 
 
 @pytest.mark.slow
