@@ -193,6 +193,23 @@ def test_copies_are_those_of_the_lane_memcpy() -> None:
     assert Timeline(message).step_time("memcpy") == old_figures(message, "/memcpy")[0] > 0
 
 
+def test_copies_of_several_tasks_have_aligned_clocks() -> None:
+    name = "gpu_tf218_dist.pb.xz"
+    message = RunMetadata.FromString(unpack((DATA / name).read_bytes(), name))
+    raw = [
+        max(node.all_start_micros + node.all_end_rel_micros for node in device.node_stats)
+        - min(node.all_start_micros for node in device.node_stats)
+        for device in message.step_stats.dev_stats
+        if device.device.endswith("/memcpy")
+    ]
+    timeline = Timeline(message)
+    copies = timeline.trace.events.query("kind == 'memcpy'")
+    starts = copies.groupby("task", observed=True)["start_ns"].min()
+    ends = (copies["start_ns"] + copies["duration_ns"]).groupby(copies["task"], observed=True).max()
+    assert sorted((ends - starts) // 1000) == sorted(raw)
+    assert timeline.step_time("memcpy") == (ends.max() - starts.min()) // 1000
+
+
 def test_what_communicates() -> None:
     horovod = DATA / "cpu_tf115_horovod.pb.xz"
     every = Timeline(horovod.read_bytes())
