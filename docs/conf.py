@@ -41,7 +41,9 @@ nb_mime_priority_overrides = [
 ]
 
 default_role = "py:obj"
-autodoc_typehints = "none"  # the docstrings have the types
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+python_maximum_signature_line_length = 100
 autodoc_member_order = "groupwise"
 autosummary_imported_members = True
 numpydoc_show_class_members = False

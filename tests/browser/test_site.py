@@ -13,6 +13,9 @@ from tests.support.site import build
 
 pytestmark = pytest.mark.thorough
 
+ERRORS = ("DamagedSessionError", "EmptyTraceError", "TraceFormatError")
+"""Classes without methods."""
+
 # Live timelines are in frames of pages that have a heading.
 FAULTS = """({ headings }) => {
     const faults = [];
@@ -89,6 +92,12 @@ def test_search(page: Page, site: Path, query: str, title: str) -> None:
     expect(results.filter(has_text=title).first).to_be_visible()
     if query in title.lower():
         expect(results.first).to_contain_text(title)
+
+
+def test_signatures_have_types(site: Path) -> None:
+    pages = (site / "docs" / "api").glob("*.html")
+    untyped = {page.stem for page in pages if 'class="sig-return"' not in page.read_text(encoding="utf-8")}
+    assert untyped == {f"tfvis_nb.{error}" for error in ERRORS}
 
 
 class Links(HTMLParser):
