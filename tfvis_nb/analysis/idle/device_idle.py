@@ -137,29 +137,33 @@ def idle_by_cause(trace: Trace, steps: Collection[int] | None = None) -> pd.Data
     gaps = _of_steps(idle_gaps(trace), steps)
     of_gap, first = number_rows(*(gaps[key] for key in _KEYS))
     devices = pd.MultiIndex.from_frame(gaps[_KEYS].iloc[first].astype(object))
-    start = gaps["start_ns"].to_numpy(np.int64)
-    end = start + gaps["duration_ns"].to_numpy(np.int64)
+    cause = gaps["cause"].cat.codes.to_numpy(np.int64)
+    start, long = (gaps[name].to_numpy(np.int64) for name in ("start_ns", "duration_ns"))
+    if gaps.empty or not _steps_overlap(trace):
+        idle = np.zeros((len(devices), len(CAUSES)), np.int64)
+        np.add.at(idle, (of_gap, cause), long)
+        return pd.DataFrame(idle, devices, list(CAUSES))
     busy = _busy(trace, steps)
     group = np.append(of_gap, devices.get_indexer(pd.MultiIndex.from_frame(busy[_KEYS])))
     swept = priority_union(
         np.maximum(group, 0),
         np.append(start, busy["start_ns"]),
-        np.append(end, busy["end_ns"]),
-        np.where(group < 0, 0, np.append(gaps["cause"].cat.codes + 1, np.full(len(busy), len(CAUSES) + 1))),
+        np.append(start + long, busy["end_ns"]),
+        np.where(group < 0, 0, np.append(cause + 1, np.full(len(busy), len(CAUSES) + 1))),
     )
     idle = lengths(swept, len(devices), len(CAUSES) + 2)[:, 1:-1]
     return pd.DataFrame(idle, devices, list(CAUSES))
 
 
-def _busy(trace: Trace, steps: Collection[int] | None) -> pd.DataFrame:
-    """Return when devices were busy, if steps overlap: one step's work may fill another one's gap."""
+def _steps_overlap(trace: Trace) -> bool:
     table = trace.steps[trace.steps["step"] != NO_STEP].sort_values("start_ns")
+    return bool((table["start_ns"].to_numpy()[1:] < table["end_ns"].cummax().to_numpy()[:-1]).any())
+
+
+def _busy(trace: Trace, steps: Collection[int] | None) -> pd.DataFrame:
+    """Return when devices were busy: if steps overlap, one step's work may fill another one's gap."""
     here = step_devices(trace)
-    if (
-        here is None
-        or not (table["start_ns"].to_numpy()[1:] < table["end_ns"].cummax().to_numpy()[:-1]).any()
-    ):
-        return pd.DataFrame(columns=[*_KEYS, "start_ns", "end_ns"])
+    assert here is not None
     ran = np.flatnonzero(ran_on_device(trace, here))
     rows = here.table.take(here.device_row[ran]).reset_index(drop=True)
     return _chosen(rows.assign(start_ns=here.start[ran], end_ns=here.end[ran]), steps)
