@@ -1,7 +1,5 @@
 """The wheel is all a user needs: no Node, no TensorFlow, nothing from the checkout."""
 
-import base64
-import gzip
 import json
 import os
 import re
@@ -14,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.interpreters import interpreter
+from tests.support.page_code import unpacked_code
 
 REPOSITORY = Path(__file__).parent.parent
 TRACE = REPOSITORY / "tests" / "data" / "local_mlp_step1.pb"
@@ -165,7 +164,7 @@ def test_wheel_works_in_an_empty_environment(wheel: Path, tmp_path: Path, versio
     assert 'id="tfvis-drawn"' in text
     packed = text.split('id="tfvis-code">')[1].split("<")[0]
     code = REPOSITORY / "tfvis_nb" / "static" / "page.js"
-    assert gzip.decompress(base64.b64decode(packed)) == code.read_bytes()
+    assert unpacked_code(packed) == code.read_text(encoding="utf-8")
     command = home / "bin" / "tfvis-nb"
     info = subprocess.run(
         [command, "info", TRACE], check=True, env=no_node, cwd=tmp_path, capture_output=True, text=True

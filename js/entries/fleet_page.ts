@@ -3,7 +3,7 @@
 
 import { mountFleet } from "../fleet/mount";
 import { PageFleetHost, type Written } from "../fleet/page_host";
-import { embedded, textOf } from "../host/embedded";
+import { arrived, embedded, textOf } from "../host/embedded";
 import { StaticHost } from "../host/static_host";
 import { mountEmbedded } from "../panels/embedded";
 import { mount } from "../view/mount";
@@ -27,7 +27,7 @@ function timelineIn(place: HTMLElement): (index: number | null) => Promise<void>
     if (index === null) return;
     const parts = {
       drawn: () => embedded(`tfvis-drawn-${index}`),
-      details: () => embedded(`tfvis-details-${index}`),
+      details: () => arrived().then(() => embedded(`tfvis-details-${index}`)),
     };
     // A shadow root cannot be taken off an element.
     const inner = document.createElement("div");

@@ -7,6 +7,12 @@ export function textOf(id: string): string {
   return element.textContent ?? "";
 }
 
+/** Resolves once all of the page is here: details follow its code, so that the first picture does not wait for them. */
+export async function arrived(): Promise<void> {
+  if (document.readyState === "loading")
+    await new Promise((resolve) => document.addEventListener("DOMContentLoaded", resolve));
+}
+
 interface Base64Constructor {
   fromBase64?: (text: string) => Uint8Array;
 }

@@ -1,7 +1,7 @@
 /** The page itself as a file, with its current options, including annotations. */
 
 import type { Annotation } from "../model/annotations";
-import { embedded, textOf } from "./embedded";
+import { arrived, embedded, textOf } from "./embedded";
 import type { Options } from "./host";
 import { askToStay, type Notes, notesOf } from "./notes";
 import { StaticHost } from "./static_host";
@@ -33,9 +33,10 @@ export function embeddedHost(
   const host: StaticHost = new StaticHost(
     {
       drawn: () => embedded(`tfvis-drawn${suffix}`),
-      details: () => embedded(`tfvis-details${suffix}`),
+      details: () => arrived().then(() => embedded(`tfvis-details${suffix}`)),
       makes: ["html"],
       make: async () => {
+        await arrived();
         const now = (all ?? own)();
         kept = notesOf(timelines);
         const stem = document.title.replace(/[^\p{L}\p{N}_.-]+/gu, "-").slice(0, 80);
