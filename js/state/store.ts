@@ -56,7 +56,11 @@ export class Store extends ViewState {
   revision = 0;
   matches: Matches | null = null;
   searchText = "";
-  painting: Painting;
+  #theme: Theme = "light";
+  #ground = "#ffffff";
+  /** Which events are not dimmed; null if all. */
+  #mask: Uint8Array | null = null;
+  #painting: Painting | null = null;
   scroll = 0;
   /** Size of the lanes' picture in CSS pixels. */
   width = 0;
@@ -71,7 +75,6 @@ export class Store extends ViewState {
   constructor(drawn: Drawn, host: Host, signal: AbortSignal) {
     super(drawn, host, signal);
     this.#many = new ManyLanes(host, this.lanes);
-    this.painting = new Painting(drawn, host.get("color_by"), "light", "#ffffff");
     this.showStep(isSparse(drawn) ? 0 : null);
     if (drawn.opens && host.pair?.side === undefined)
       this.viewport = fit({ start: drawn.opens[0], end: drawn.opens[1] }, this.bounds, 0.05);
@@ -101,6 +104,12 @@ export class Store extends ViewState {
   /** The number of the step shown, or null; `step` is its index in the list. */
   get stepNumber(): number | null {
     return this.step === null ? null : this.drawn.steps[this.step].step;
+  }
+
+  /** Whether the details are still to come. */
+  get awaitsDetails(): boolean {
+    const { details, detailsError, run } = this;
+    return details === null && detailsError === null && (!run.rest || run.rest === "chunks");
   }
 
   /** The rows of each lane. */
@@ -222,8 +231,19 @@ export class Store extends ViewState {
     return !this.lanes.unfolded.has(laneKey(lane)) && this.derived.beginsFolded(lane.id);
   }
 
-  repaint(theme: Theme = this.painting.theme, ground: string = this.painting.ground): void {
-    this.painting = new Painting(this.drawn, this.host.get("color_by"), theme, ground);
+  /** The colours of all events: a million take a while, so they are chosen when first asked for. */
+  get painting(): Painting {
+    if (!this.#painting) {
+      this.#painting = new Painting(this.drawn, this.host.get("color_by"), this.#theme, this.#ground);
+      this.#painting.dim(this.#mask);
+    }
+    return this.#painting;
+  }
+
+  repaint(theme: Theme = this.#theme, ground: string = this.#ground): void {
+    this.#theme = theme;
+    this.#ground = ground;
+    this.#painting = null;
     this.highlight(null);
   }
 
@@ -280,7 +300,8 @@ export class Store extends ViewState {
 
   /** Dim all events whose `mask` is 0; null restores the search result. */
   highlight(mask: Uint8Array | null): void {
-    this.painting.dim(mask ?? this.matches?.mask ?? null);
+    this.#mask = mask ?? this.matches?.mask ?? null;
+    this.#painting?.dim(this.#mask);
     this.emit("paint");
   }
 

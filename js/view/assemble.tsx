@@ -79,6 +79,7 @@ export function assemble(
   });
   if (HAS_PANELS && hasTabs(store.host)) openForSelections(store);
   const frame = new Frame(store, { root, minimap: find("minimap"), ruler: find("ruler"), lanes });
+  followTheme(root, element, store, frame);
   renderParts(root, find, store, actions, isMac, !!around);
   if (OWNS_PAGE || store.host.fills) find("grip").remove();
   else fitHeight(root, store);
@@ -89,7 +90,6 @@ export function assemble(
   bindScroll(find("scroll"), store);
   bindSizes(root, find("main"), find, store);
 
-  followTheme(root, element, store, frame);
   followSize(root, outer, lanes, store, actions, frame);
   loadRest(store, outline, actions);
   revealSelectionOfPython(store, actions);
@@ -203,7 +203,7 @@ function followTheme(root: HTMLElement, element: HTMLElement, store: Store, fram
     root.dataset.theme = detectTheme(element);
     const tokens = readTokens(root);
     store.repaint(tokens.theme, tokens.ground);
-    frame.retheme();
+    frame.retheme(tokens);
   };
   retheme();
   watchTheme(element, retheme, store.signal);

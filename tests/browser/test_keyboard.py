@@ -55,6 +55,7 @@ def test_the_main_job_without_a_mouse(timeline: Timeline, tmp_path: Path) -> Non
     # A table is sorted by another column.
     keys.go("summary", "More f")
     keys.press("Enter")
+    expect(details.get_by_role("columnheader", name="Count")).to_be_visible()
     keys.go("button", "Count")
     keys.press("Enter")
     expect(details.get_by_role("columnheader", name="Count")).to_have_attribute("aria-sort", "descending")

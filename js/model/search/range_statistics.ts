@@ -1,6 +1,6 @@
 /** Figures of the events in a selected range of time. Times in ns. */
 
-import { kindIn, kindOf, opOf } from "../lanes/event_text";
+import { kindIn } from "../lanes/event_text";
 import { laneLabel } from "../lanes/labels";
 import { overlaps } from "../lanes/shown_with";
 import { firstAbove } from "../lod/bisect";
@@ -174,13 +174,15 @@ const CALLS = /^((Stateful)?PartitionedCall|RemoteCall|(Stateless)?(If|While|Cas
 
 /** The self time of each event in a range, without that of the events nested in it on its lane; NaN if unknown. */
 function selfTimes(drawn: Drawn, ids: Uint32Array, from: number, to: number) {
-  const { start, duration, lane, lanes } = drawn;
+  const { start, duration, lane, lanes, ops, op, category } = drawn;
   const own = new Float64Array(ids.length);
   const covered = new Float64Array(ids.length);
   /** The index of the event around each one, or -1. */
   const around = new Int32Array(ids.length).fill(-1);
-  const is = (index: number, kind: string, pattern?: RegExp) =>
-    kindOf(drawn, ids[index]) === kind && (!pattern || pattern.test(opOf(drawn, ids[index])));
+  const kinds = drawn.categories.map(kindIn);
+  const [calls, partsOfOps] = [CALLS, PART_OF_OP].map((pattern) => ops.map((each) => pattern.test(each)));
+  const is = (index: number, kind: string, named?: readonly boolean[]) =>
+    kinds[category[ids[index]]] === kind && (!named || named[op[ids[index]]]);
   const nests = lanes.map((each) => each.kind === "host" || !SIDE_BY_SIDE.test(each.lane));
   /** For each lane the indexes of the events that enclose the next one, the innermost last. */
   const open: number[][] = lanes.map(() => []);
@@ -190,7 +192,7 @@ function selfTimes(drawn: Drawn, ids: Uint32Array, from: number, to: number) {
     const right = Math.min(end(i), to);
     own[i] += Math.max(right - left, 0);
     if (!nests[lane[ids[i]]]) {
-      if (is(i, "op", CALLS)) own[i] = Number.NaN;
+      if (is(i, "op", calls)) own[i] = Number.NaN;
       continue;
     }
     const stack = open[lane[ids[i]]];
@@ -204,7 +206,7 @@ function selfTimes(drawn: Drawn, ids: Uint32Array, from: number, to: number) {
     covered[i] = left;
     stack.push(i);
   }
-  const wraps = (index: number) => is(index, "host", PART_OF_OP);
+  const wraps = (index: number) => is(index, "host", partsOfOps);
   for (let i = 0; i < ids.length; i++) {
     let at = around[i];
     if (at < 0 || !wraps(i)) continue;

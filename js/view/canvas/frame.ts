@@ -5,7 +5,7 @@ import { clampViewport, type Viewport, xAt } from "../../model/viewport";
 import type { Store } from "../../state/store";
 import type { Topic } from "../../state/view_state";
 import { timeText } from "../../state/wall_clock";
-import { readTokens, type Tokens } from "../../ui/theme";
+import type { Tokens } from "../../ui/theme";
 import { ACTIVITY_HEIGHT, drawActivity, wholeView } from "./activity";
 import { Bars } from "./bars";
 import { drawOverlay } from "./overlay";
@@ -40,7 +40,7 @@ export class Frame {
   readonly #over: CanvasSurface;
   readonly #ruler: CanvasSurface;
   readonly #minimap: Minimap;
-  #tokens: Tokens;
+  #tokens!: Tokens;
   #stale: Stale = { bars: true, minimap: true };
   #request = 0;
 
@@ -52,7 +52,6 @@ export class Frame {
     this.#over = makeSurface(stages.lanes, false);
     this.#ruler = makeSurface(stages.ruler, true);
     this.#minimap = new Minimap(stages.minimap, store);
-    this.#tokens = readTokens(stages.root);
     const redraw = (topics: Topic[], parts: Partial<Stale>) => store.on(topics, () => this.request(parts));
     redraw(["viewport", "paint"], { bars: true });
     redraw(["layout"], { bars: true, minimap: true });
@@ -60,14 +59,17 @@ export class Frame {
     store.signal.addEventListener("abort", () => cancelAnimationFrame(this.#request));
   }
 
-  /** Take the colours from the style sheet again. */
-  retheme(): void {
-    this.#tokens = readTokens(this.stages.root);
+  /** Take these colours from now on; nothing is drawn without. */
+  retheme(tokens: Tokens): void {
+    this.#tokens = tokens;
     this.request({ bars: true, minimap: true });
   }
 
+  /** Draw at once: a resize is noticed before its frame is painted, and would be drawn one frame later. */
   resize(): void {
-    this.request({ bars: true, minimap: true });
+    cancelAnimationFrame(this.#request);
+    this.#stale = { bars: true, minimap: true };
+    this.#draw();
   }
 
   request(parts: Partial<Stale>): void {

@@ -1,6 +1,7 @@
 /** The findings in the panel: the first one's text, advice and events; the others' on request. */
 
 import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { formatPercent, unbroken } from "../../model/format/units";
 import type { Finding, FindingsBlock } from "../../model/wire/schema";
@@ -14,11 +15,12 @@ interface FindingsProps {
   block: FindingsBlock;
   /** Scope of the findings, if wider than the part shown. */
   scope?: string;
-  /** The further text, on request. */
-  children?: ComponentChildren;
+  /** Renders further text, once it is requested. */
+  more?: () => ComponentChildren;
 }
 
-export function FindingList({ store, actions, block, scope = "", children }: FindingsProps) {
+export function FindingList({ store, actions, block, scope = "", more }: FindingsProps) {
+  const [isRequested, setRequested] = useState(false);
   // The tabs under a timeline have the texts.
   const isFirstOpen = !hasTabs(store.host);
   const others = block.items.slice(1);
@@ -41,11 +43,11 @@ export function FindingList({ store, actions, block, scope = "", children }: Fin
         </h3>
       )}
       {list(block.items.slice(0, 1))}
-      {(others.length > 0 || children) && (
-        <details class="more-figures">
+      {(others.length > 0 || more) && (
+        <details class="more-figures" onToggle={() => setRequested(true)}>
           <summary>{others.length > 0 ? "More findings" : "More figures"}</summary>
           {list(others)}
-          {children}
+          {isRequested && more?.()}
         </details>
       )}
     </section>

@@ -1,6 +1,6 @@
 /** The panel while nothing is selected: the run or the step in short. */
 
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Actions } from "../../input/actions";
 import { formatCount, formatDuration, formatNumber } from "../../model/format/units";
 import { kindIn } from "../../model/lanes/event_text";
@@ -22,16 +22,11 @@ import { StatisticsTable } from "./statistics_table";
 import { WaitingSummary } from "./waiting";
 
 const MAX_SHORT_ROWS = 12;
+const PATIENCE_MS = 1000;
 /** Events of a dataset that are read only to say how busy it is as a whole. */
 const MOST_SUMMED = 5_000_000;
 
 export function Overview({ store, actions }: { store: Store; actions: Actions }) {
-  const whole = { ...store.whole, lanes: null, step: store.stepNumber };
-  const isSummed = store.run.rest !== "lanes" || eventCount(store.run) <= MOST_SUMMED;
-  const answer = useStatistics(store, whole, "op", isSummed);
-  const length = whole.end - whole.start;
-  const rows = answer && worked(store, answer.rows);
-  const leftOut = store.aligned ? store.run.count - eventsShown(store) : 0;
   const overview = store.details?.overview;
   const isWhole = store.step === null && !store.aligned;
   const card = isWhole ? overview : null;
@@ -56,33 +51,6 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
         <AllAnnotations store={store} actions={actions} />
       </>
     );
-  const figures = (
-    <>
-      <Facts
-        facts={[
-          ["Length", formatDuration(lengthShown(store))],
-          ["Events", formatCount(eventsShown(store))],
-          leftOut > 0 && ["Left out", `${formatNumber(leftOut, "event")} outside any step`],
-          !store.aligned &&
-            isSummed &&
-            store.stepNumber !== NO_STEP && [
-              "Any lane busy",
-              <Busy answer={answer} length={length} of=" of the time shown" />,
-            ],
-        ]}
-      />
-      {isSummed && (
-        <>
-          <h3>Top ops by busy time</h3>
-          <StatisticsTable store={store} actions={actions} rows={rows} most={MAX_SHORT_ROWS} />
-        </>
-      )}
-      {rows && rows.length < answer.rows.length && (
-        <p class="unlinked">Host calls are nested and left out here. Drag a range to include them.</p>
-      )}
-      <WaitingSummary store={store} actions={actions} {...whole} />
-    </>
-  );
   return (
     <>
       <PanelHeader
@@ -106,17 +74,64 @@ export function Overview({ store, actions }: { store: Store; actions: Actions })
       {card && <StepCard card={card} />}
       {!isWhole && <StepBars bars={stepBarsShown(store)} />}
       {card ? (
-        <FindingList store={store} actions={actions} block={card.findings}>
-          <OverviewLines lines={card.lines} />
-          {figures}
-        </FindingList>
+        <FindingList
+          {...{ store, actions }}
+          block={card.findings}
+          more={() => (
+            <>
+              <OverviewLines lines={card.lines} />
+              <Figures store={store} actions={actions} />
+            </>
+          )}
+        />
       ) : (
         <>
           {isSlow && findings}
-          {figures}
+          <Figures store={store} actions={actions} />
           {!isSlow && findings}
         </>
       )}
+    </>
+  );
+}
+
+function Figures({ store, actions }: { store: Store; actions: Actions }) {
+  const whole = { ...store.whole, lanes: null, step: store.stepNumber };
+  const isSummed = store.run.rest !== "lanes" || eventCount(store.run) <= MOST_SUMMED;
+  // The first picture and the findings come before sums of a million events, but a busy kernel may send no findings.
+  const [isLate, setLate] = useState(false);
+  useEffect(() => {
+    const timer = HAS_KERNEL ? setTimeout(() => setLate(true), PATIENCE_MS) : 0;
+    return () => clearTimeout(timer);
+  }, []);
+  const answer = useStatistics(store, whole, "op", isSummed && (isLate || !store.awaitsDetails));
+  const rows = answer && worked(store, answer.rows);
+  const leftOut = store.aligned ? store.run.count - eventsShown(store) : 0;
+  return (
+    <>
+      <Facts
+        facts={[
+          ["Length", formatDuration(lengthShown(store))],
+          ["Events", formatCount(eventsShown(store))],
+          leftOut > 0 && ["Left out", `${formatNumber(leftOut, "event")} outside any step`],
+          !store.aligned &&
+            isSummed &&
+            store.stepNumber !== NO_STEP && [
+              "Any lane busy",
+              <Busy answer={answer} length={whole.end - whole.start} of=" of the time shown" />,
+            ],
+        ]}
+      />
+      {isSummed && (
+        <>
+          <h3>Top ops by busy time</h3>
+          <StatisticsTable store={store} actions={actions} rows={rows} most={MAX_SHORT_ROWS} />
+        </>
+      )}
+      {rows && rows.length < answer.rows.length && (
+        <p class="unlinked">Host calls are nested and left out here. Drag a range to include them.</p>
+      )}
+      <WaitingSummary store={store} actions={actions} {...whole} />
     </>
   );
 }

@@ -41,10 +41,9 @@ interface PanelProps {
 export function DetailsPanel({ store, actions, before }: PanelProps) {
   useTopics(store, ["selection", "annotations", "details", "panel", "paint", "layout", "search"]);
   const panel = useRef<HTMLElement>(null);
-  useLayoutEffect(() => {
-    // Below the lanes shorter details would give them room, and lanes at their end would move.
-    panel.current?.style.setProperty("--least", `${panel.current.offsetHeight}px`);
-  });
+  // Below the lanes shorter details would give them room, and lanes at their end would move. Read before the change,
+  // while nothing has to be laid out for it.
+  panel.current?.style.setProperty("--least", `${panel.current.offsetHeight}px`);
   useLayoutEffect(
     () => panel.current?.scrollTo(0, 0),
     [store.host.get("selection"), store.moment, store.step, store.matches],

@@ -58,10 +58,10 @@ export function useStatistics(
       clearTimeout(timer);
     };
   }, [remote, question, isWanted]);
-  const of = [remote ?? drawn, question, details];
+  const of = [remote ?? drawn, question, details, isWanted];
   const own = useMemo(
     () =>
-      HAS_KERNEL && remote
+      !isWanted || (HAS_KERNEL && remote)
         ? null
         : once(store, of, () => rangeStatistics(drawn, range, by, (...of) => originOf(store, ...of))),
     of,

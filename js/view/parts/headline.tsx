@@ -12,11 +12,6 @@ import { ShownTrace } from "./toolbar";
 
 const NBSP = "\u00a0";
 
-/** It has its line from the start: lanes that move when it comes slip away under the pointer. */
-function awaitsIt({ details, detailsError, run }: Store): boolean {
-  return details === null && detailsError === null && (!run.rest || run.rest === "chunks");
-}
-
 /** The findings are next to it already. */
 function isOverviewShown({ panelOpen, selection, moment, matches }: Store): boolean {
   return panelOpen && !selection && !moment && !matches;
@@ -25,7 +20,8 @@ function isOverviewShown({ panelOpen, selection, moment, matches }: Store): bool
 export function Headline({ store, actions }: { store: Store; actions: Actions }) {
   useTopics(store, ["details", "layout", "panel", "selection", "search"]);
   const overview = store.details?.overview;
-  if (!overview?.headline) return awaitsIt(store) ? <div class="headline-bar">{NBSP}</div> : null;
+  // It has its line from the start: lanes that move when it comes slip away under the pointer.
+  if (!overview?.headline) return store.awaitsDetails ? <div class="headline-bar">{NBSP}</div> : null;
   const scope = store.step === null && !store.aligned ? "" : "Whole run: ";
   // The tabs under a timeline have the findings. Closed details change nothing here: a click opens them, and lanes
   // that move slip away under the pointer.

@@ -207,12 +207,14 @@ export function LaneFilter({ store, actions }: { store: Store; actions: Actions 
 /** The buttons of `labels` from the top, each line from the left. */
 function buttonsOf(labels: HTMLElement): HTMLElement[][] {
   const lines = [...labels.children].filter((child) => child instanceof HTMLElement);
+  // Measured places would have the page laid out for each label that appears.
+  const top = (line: HTMLElement) => Number.parseFloat(line.style.top);
   return (
     lines
-      .sort((one, other) => one.getBoundingClientRect().top - other.getBoundingClientRect().top)
+      .sort((one, other) => top(one) - top(other))
       .map((line) => (line.matches("button") ? [line] : [...line.querySelectorAll<HTMLElement>("button")]))
       // Tools are hidden unless the pointer or the focus is on their label.
-      .map((buttons) => buttons.filter((button) => button.offsetParent !== null))
+      .map((buttons) => buttons.filter((button) => button.checkVisibility()))
       .filter((buttons) => buttons.length > 0)
   );
 }
