@@ -10,7 +10,16 @@ import { Message } from "../ui/message";
 import { Popover } from "../ui/popover";
 import { ScopedText } from "../ui/scoped_text";
 import { OpenedTrace } from "./opened_trace";
-import { capital, nextRefusal, nextRunText, nothing, pendingText, recording, refusal } from "./recording";
+import {
+  capital,
+  nextRefusal,
+  nextRunText,
+  nothing,
+  pendingText,
+  recording,
+  refusal,
+  runText,
+} from "./recording";
 import { ago, fullMoment, moment } from "./relative_time";
 import { RuleForm } from "./rule_form";
 import { isCostly, parseRule, type Rule, ruleName } from "./rules";
@@ -151,7 +160,7 @@ function StatusLine({ store }: { store: MonitorStore }) {
           {store.isWaiting
             ? store.host.patience
             : notice &&
-              `${notice.text}${trace ? `: ${isolated(trace.label)}, run ${formatCount(trace.run)}, ${formatDuration(trace.duration_ns)}` : ""}`}
+              `${notice.text}${trace ? `: ${isolated(trace.label)}, ${runText(trace)}, ${formatDuration(trace.duration_ns)}` : ""}`}
         </span>
       )}
       {trace && !failure && !store.isWaiting && (

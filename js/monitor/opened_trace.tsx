@@ -4,11 +4,12 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Options } from "../host/host";
 import { type Payload, StaticHost } from "../host/static_host";
 import { isolated } from "../model/format/bidi";
-import { formatCount, formatDuration } from "../model/format/units";
+import { formatDuration } from "../model/format/units";
 import type { TraceRow } from "../model/wire/schema";
 import { Message } from "../ui/message";
 import { mount } from "../view/mount";
 import type { Opened } from "./host";
+import { runText } from "./recording";
 import { fullMoment } from "./relative_time";
 import { focusRow } from "./rows";
 import type { MonitorStore } from "./store";
@@ -100,7 +101,7 @@ export function OpenedTrace({ store, row, height, fills }: OpenedTraceProps) {
     focusRow(section.current, "traces", row.trace);
     store.close(row.trace);
   };
-  const named = `${isolated(row.label)}, run ${formatCount(row.run)}`;
+  const named = `${isolated(row.label)}, ${runText(row)}`;
   return (
     <section class="opened" ref={section} aria-label={`Opened trace: ${named}`} data-trace={row.trace}>
       <header>

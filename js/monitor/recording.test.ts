@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { nextRefusal, nextRunText, nothing, pendingText, recording, refusal } from "./recording";
-import { process, state } from "./testing/fixtures";
+import { nextRefusal, nextRunText, nothing, pendingText, recording, refusal, runText } from "./recording";
+import { process, state, trace } from "./testing/fixtures";
 
 const running = state({ processes: [process({}), process({ process: 2, end_ms: 5 })] });
 const ended = state({ processes: [process({ end_ms: 5 })] });
@@ -58,5 +58,12 @@ describe("a request", () => {
     expect(refusal(state({ controllable: false }))).toContain("Read-only");
     expect(refusal(state({ problem: "it is damaged", controllable: false }))).toContain("cannot be read");
     expect(refusal(state({ problem: "the disk is full" }))).toBeNull();
+  });
+});
+
+describe("a trace", () => {
+  it("has its own number if that of its run is unknown", () => {
+    expect(runText(trace({ trace: 3, run: 1200 }))).toBe("run 1,200");
+    expect(runText(trace({ trace: 3, run: 0 }))).toBe("trace 3");
   });
 });

@@ -1,7 +1,7 @@
 /** Whether a session is being recorded, in words. */
 
 import { formatCount } from "../model/format/units";
-import type { MonitorState } from "../model/wire/schema";
+import type { MonitorState, TraceRow } from "../model/wire/schema";
 
 export interface Recording {
   /** "waiting": nobody has recorded yet. "stopped": something is wrong. */
@@ -48,6 +48,11 @@ export function refusal(state: MonitorState): string | null {
 export function nextRefusal(state: MonitorState): string | null {
   if (recording(state).kind !== "ended") return refusal(state);
   return refusal(state) ?? "The job has ended. Rules apply to the next job";
+}
+
+/** Which run was traced; sessions of tftracer do not have its number. */
+export function runText(row: TraceRow): string {
+  return row.run > 0 ? `run ${formatCount(row.run)}` : `trace ${row.trace}`;
 }
 
 /** The message in place of the signatures, while there are none. */

@@ -3,7 +3,7 @@
 import { formatCount, formatDuration, formatPercent } from "../model/format/units";
 import type { MonitorState, SignatureRow, TraceRow } from "../model/wire/schema";
 import { Facts } from "../ui/facts";
-import { pendingText, refusal } from "./recording";
+import { capital, pendingText, refusal, runText } from "./recording";
 import { ago, fullMoment } from "./relative_time";
 import { focusRow } from "./rows";
 import { RuleForm } from "./rule_form";
@@ -25,7 +25,7 @@ export function SignatureDetails({ store, state, row }: SignatureDetailsProps) {
     ["Runs", formatCount(row.runs) + (row.traced > 0 ? ` · ${formatCount(row.traced)} traced` : "")],
     ...(row.failed > 0 ? [["Failed", formatCount(row.failed)] as [string, string]] : []),
     ...means(row),
-    ["Longest", row.runs > 0 ? formatDuration(row.longest_ns) : "–", LONGEST],
+    ["Longest", row.longest_ns > 0 ? formatDuration(row.longest_ns) : "–", LONGEST],
     ["Total", `${formatDuration(row.total_ns)} · ${formatPercent(shareOf(row, state))}`],
     ...moments(row, now),
     ["Processes", formatCount(row.processes)],
@@ -195,5 +195,5 @@ function RunTimesChart({ store, signature }: { store: MonitorStore; signature: n
 }
 
 function traceTitle(row: TraceRow): string {
-  return `Traced run ${formatCount(row.run)}: ${formatDuration(row.duration_ns)}, ${comparedText(row)}`;
+  return `${capital(runText(row))}: ${formatDuration(row.duration_ns)}, ${comparedText(row)}`;
 }

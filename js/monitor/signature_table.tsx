@@ -112,7 +112,7 @@ function Row({ store, row, share, hasFailed, button }: RowProps) {
         <td class={row.failed > 0 ? "c-failed alert" : "c-failed zero"}>{formatCount(row.failed)}</td>
       )}
       <td class="c-mean_ns">{formatDuration(row.mean_ns ?? Number.NaN)}</td>
-      <td class="c-longest_ns">{row.runs > 0 ? formatDuration(row.longest_ns) : "–"}</td>
+      <td class="c-longest_ns">{row.longest_ns > 0 ? formatDuration(row.longest_ns) : "–"}</td>
       <td class="c-total_ns">{formatDuration(row.total_ns)}</td>
       <td class="c-last_ms" title={row.last_ms === null ? undefined : fullMoment(row.last_ms)}>
         {row.last_ms === null ? "–" : ago(row.last_ms, store.now())}

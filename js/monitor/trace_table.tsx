@@ -8,7 +8,7 @@ import { Popover } from "../ui/popover";
 import type { Order } from "../ui/sort";
 import type { ColumnHead } from "../ui/table";
 import type { DownloadFormat } from "./host";
-import { capital, nextRefusal, nextRunText } from "./recording";
+import { capital, nextRefusal, nextRunText, runText } from "./recording";
 import { ago, fullMoment, moment } from "./relative_time";
 import { type RowButton, Rows } from "./rows";
 import { sortTraces, type TraceColumn, useStableOrder } from "./sorting";
@@ -141,11 +141,11 @@ function Row({ store, row, hasLabel, button }: RowProps) {
           class="row"
           {...button}
           aria-expanded={isOpen}
-          aria-label={`Run ${formatCount(row.run)} of ${isolated(row.label)}`}
+          aria-label={`${capital(runText(row))} of ${isolated(row.label)}`}
           title={["Show its timeline", batchText(row)].filter(Boolean).join(" · ")}
           onClick={() => store.open(row)}
         >
-          {formatCount(row.run)}
+          {row.run > 0 ? formatCount(row.run) : capital(runText(row))}
         </button>
         {row.batch === 0 && (
           <>
@@ -212,7 +212,7 @@ function TraceActions({ store, row, tabIndex }: TraceActionsProps) {
     if (isAsking) keep.current?.focus();
   }, [isAsking]);
   const key = `delete ${row.trace}`;
-  const named = `run ${row.run} of ${isolated(row.label)}`;
+  const named = `${runText(row)} of ${isolated(row.label)}`;
   if (store.isPending(`download ${row.trace}`)) return <span class="doing">Creating the file …</span>;
   if (store.isPending(key)) return <span class="doing">Deleting …</span>;
   if (isAsking)
