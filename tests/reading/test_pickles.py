@@ -97,6 +97,7 @@ def test_a_pickle_is_the_message_beside_it(path: Path) -> None:
 def test_a_session_of_tftracer() -> None:
     trace = tv.read_trace(DATA / "tftracer_session.pickle.gz")
     assert len(trace.steps) == 6
+    assert set(trace.steps["label"]) == {"GradientDescent", "loss, mul"}
     assert Text("traces_not_kept", lost=1, traces=7) in trace.notes
 
 

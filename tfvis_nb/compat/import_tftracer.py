@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
+from tfvis_nb.core.labels import run_label
 from tfvis_nb.reading import EmptyTraceError, TraceFormatError, read_trace
 from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.pickles.reader import is_pickle, tftracer_session
@@ -13,7 +14,6 @@ from tfvis_nb.reading.pickles.tftracer import SavedRun
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.files import check_local_kind
 from tfvis_nb.reading.sources.unpacking import unpack
-from tfvis_nb.recording.sessions.runs import label_of
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.database import Transaction, connect
 from tfvis_nb.session.file.entries import Recording, Signature
@@ -103,7 +103,7 @@ def _zone_us(ended: Sequence[tuple[int | None, int]]) -> int:
 def _signature(run: SavedRun) -> Signature:
     return Signature(
         "session",
-        label_of(run.fetches, run.targets),
+        run_label(run.fetches, run.targets),
         "\n".join(run.fetches),
         "\n".join(run.targets),
         "\n".join(sorted(run.feeds)),

@@ -22,8 +22,18 @@ NO_OP = "(no op)"
 """Shown for events without a recorded op type, such as kernels that no op launched."""
 NO_NAME = "(no name)"
 
+_RUN_NAMES = 3
+"""How many names the label of a run shows before it only counts the rest."""
+
 _NUMBER = re.compile(r"[0-9]+")
 _DIGITS = re.compile(r"(\d+)")
+
+
+def run_label(fetches: Iterable[str], targets: Iterable[str]) -> str:
+    """Name a run of a session by its ops, such as the train op, and its fetches (without ``:0``)."""
+    names = [*targets, *(name.removesuffix(":0") for name in fetches)]
+    more = [f"{len(names) - _RUN_NAMES} more"] if len(names) > _RUN_NAMES else []
+    return ", ".join(names[:_RUN_NAMES] + more)
 
 
 def task_label(task: str) -> str:

@@ -1,7 +1,6 @@
 """Read files with several recorded runs as one `Trace`, with a step for each run."""
 
 from collections.abc import Iterable, Sequence
-from itertools import chain, repeat
 from typing import NamedTuple
 
 from tfvis_nb.core.errors import EmptyTraceError
@@ -15,11 +14,12 @@ from tfvis_nb.texts import Text
 
 
 class RunBytes(NamedTuple):
-    """One run in a file: its name in messages, its bytes, and their message type if known."""
+    """One run in a file: its name in messages, its bytes, their message type, and the label of its step."""
 
     label: str
     data: Data
     message: str = "RunMetadata"
+    step: str = ""
 
 
 def read_runs(
@@ -27,19 +27,17 @@ def read_runs(
     notes: Sequence[str],
     nothing: str,
     room: RecordMemory,
-    labels: Sequence[str] = (),
 ) -> Trace:
     """Read runs as steps; those without events are left out with a note.
 
-    `nothing` is the message of the EmptyTraceError if none has events; `room` is the memory for all records;
-    `labels` are the names of the runs, if any.
+    `nothing` is the message of the EmptyTraceError if none has events; `room` is the memory for all records.
     """
     steps: list[RecordedStep] = []
     empty = 0
-    for part, name in zip(parts, chain(labels, repeat("")), strict=False):
+    for part in parts:
         try:
             steps.append(decode(part.data, part.label, part.message, room))
-            steps[-1].name = name
+            steps[-1].name = part.step
         except EmptyTraceError:
             empty += 1
     if not steps:

@@ -90,7 +90,6 @@ def read(data: Data, label: str, *, allowance: Allowance) -> Trace:
     """Read the run metadata in an event file: each tag is a step, named for the tag."""
     notes: list[str] = []
     parts: list[RunBytes] = []
-    tags: list[str] = []
     other: Counter[str] = Counter()
     every = list(records(data, label, notes))
     if every and not _is_event(data, every[0]):
@@ -103,8 +102,7 @@ def read(data: Data, label: str, *, allowance: Allowance) -> Trace:
             raise TraceFormatError(Text("event_damaged", label=label, reason=damage)) from None
         by_keras = by_keras or _KERAS.search(data, record.start, record.end) is not None
         for tag, content in runs:
-            tags.append(tag)
-            parts.append(RunBytes(f"{label}, tag {tag[:80]!r}", content))
+            parts.append(RunBytes(f"{label}, tag {tag[:80]!r}", content, step=tag))
     held = ", ".join(f"{count} of {what}" for what, count in other.items()) or "none"
     advice = Text("keras_profile_missing" if by_keras else "add_run_metadata")
     nothing = Text("event_file_without_runs", label=label, events=held, advice=advice)
@@ -112,7 +110,7 @@ def read(data: Data, label: str, *, allowance: Allowance) -> Trace:
         # Beside traces, it is none of their steps.
         raise EmptyTraceError(nothing, foreign=True)
     allowance.take_parts(len(parts), label)
-    return read_runs(parts, notes, nothing, allowance.room, tags)
+    return read_runs(parts, notes, nothing, allowance.room)
 
 
 def _is_event(data: Data, record: Record) -> bool:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.core.labels import run_label
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.multi_run import RunBytes, read_runs
 from tfvis_nb.reading.pickles.restricted_vm import MARK, Global, Machine, Object, RefusedError
-from tfvis_nb.reading.pickles.tftracer import SESSION, SavedRun, kept_traces, saved_runs
+from tfvis_nb.reading.pickles.tftracer import SESSION, SavedRun, saved_runs
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.damage import ends_early
 from tfvis_nb.reading.sources.unpacking import Allowance
@@ -105,18 +106,18 @@ def tftracer_session(data: Data, label: str) -> list[SavedRun]:
 
 def _session(session: Object, label: str, notes: list[str]) -> Iterator[RunBytes]:
     """Yield the traces of a session, run by run; None for those that tftracer no longer kept."""
-    runs = kept_traces(session, label)
-    gone = sum(trace is None for kept in runs.values() for trace in kept)
-    count = sum(map(len, runs.values()))
-    if gone:
-        notes.append(Text("traces_not_kept", lost=gone, traces=count))
-    for run, kept in runs.items():
-        for number, trace in enumerate(kept):
+    runs = saved_runs(session, label)
+    traces = [trace for run in runs for _, trace in run.traces]
+    if gone := traces.count(None):
+        notes.append(Text("traces_not_kept", lost=gone, traces=len(traces)))
+    for run in runs:
+        step = run_label(run.fetches, run.targets)
+        for number, (_, trace) in enumerate(run.traces):
             if trace is not None:
-                yield _run_bytes(trace, f"{label}, run {run}, trace {number}")
+                yield _run_bytes(trace, f"{label}, run {run.number}, trace {number}", step)
 
 
-def _run_bytes(run: Any, label: str) -> RunBytes:
+def _run_bytes(run: Any, label: str, step: str = "") -> RunBytes:
     if not isinstance(run, Object) or run.made_by not in _MESSAGES:
         what = str(run.made_by) if isinstance(run, Object) else type(run).__name__
         raise TraceFormatError(Text("pickle_of_other", label=label, type=what[:120]), foreign=True)
@@ -125,7 +126,7 @@ def _run_bytes(run: Any, label: str) -> RunBytes:
     data = state.get("serialized", state.get(b"serialized", b""))
     if not isinstance(data, bytes):
         raise TraceFormatError(Text("pickle_state_no_bytes", label=label, type=_MESSAGES[run.made_by]))
-    return RunBytes(label, data, _MESSAGES[run.made_by])
+    return RunBytes(label, data, _MESSAGES[run.made_by], step)
 
 
 def load(data: Data, label: str, allowed: Mapping[Global, str]) -> Any:

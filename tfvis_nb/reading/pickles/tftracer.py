@@ -26,6 +26,7 @@ _NAME = re.compile(r"<tf\.\w+ '([^'\n]+)'")
 class SavedRun:
     """The runs with one ``SessionRunArgs``, as stored by tftracer.
 
+    - `number`: Its number in the session.
     - `fetches`, `targets`, `feeds`: The names of tensors and ops; of a fetch stored without names, its text.
     - `options`: The ``RunOptions`` as text.
     - `runs`: The number of runs that ended.
@@ -36,6 +37,7 @@ class SavedRun:
       it.
     """
 
+    number: Any
     fetches: list[str]
     targets: list[str]
     feeds: list[str]
@@ -47,7 +49,7 @@ class SavedRun:
     traces: list[tuple[int | None, Any]] = field(default_factory=list)
 
 
-def kept_traces(session: Object, label: str) -> dict[Any, list[Any]]:
+def _kept_traces(session: Object, label: str) -> dict[Any, list[Any]]:
     """Return the messages of each run, by number; None for those that tftracer no longer kept."""
     runs = _items(session.state).get("_traces", _items(session.state).get(b"_traces"))
     runs = runs.items if isinstance(runs, Object) else runs
@@ -58,7 +60,7 @@ def kept_traces(session: Object, label: str) -> dict[Any, list[Any]]:
 
 def saved_runs(session: Object, label: str) -> list[SavedRun]:
     """Return a session's record of each run; TraceFormatError if it has no list of traces."""
-    kept = kept_traces(session, label)
+    kept = _kept_traces(session, label)
     return list(_runs(_items(_items(session.state).get("_run_profile")), kept))
 
 
@@ -76,6 +78,7 @@ def _runs(profiles: Mapping[Any, Any], kept: Mapping[Any, list[Any]]) -> Iterato
         traces = kept.get(run, [])
         ended += [None] * (len(traces) - len(ended))
         yield SavedRun(
+            run,
             [name for name in names if ":" in name],
             [name for name in names if ":" not in name],
             _NAME.findall(_text(info.get("feeds"))),

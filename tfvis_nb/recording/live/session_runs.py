@@ -4,12 +4,13 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tfvis_nb.core.labels import run_label
 from tfvis_nb.recording.live.failed_allocations import failure_of, with_failure
 from tfvis_nb.recording.live.requests import RunRegistry, SignatureStats, TraceRequest
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.sessions.callables import CallableTracer
-from tfvis_nb.recording.sessions.runs import SessionTracer, label_of, session_module
+from tfvis_nb.recording.sessions.runs import SessionTracer, session_module
 from tfvis_nb.session.file.entries import Recording, Signature
 from tfvis_nb.texts import Text
 
@@ -221,7 +222,7 @@ class RunObserver:
         options = str(self._module.config_pb2.RunOptions.FromString(options_bytes)).strip()
         return Signature(
             "session",
-            label_of(fetched, ran),
+            run_label(fetched, ran),
             "\n".join(fetched),
             "\n".join(ran),
             "\n".join(sorted(feeds)),

@@ -17,15 +17,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from tfvis_nb.core.labels import run_label
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.profiler.lock import SOFTWARE, ProfilerSlot
 from tfvis_nb.recording.sessions.callables import CallableTracer
 from tfvis_nb.recording.sessions.run_options import tensorflow_module
 from tfvis_nb.recording.sessions.user_run_metadata import UsersMetadata, as_requested
-
-LABEL_NAMES = 3
-"""How many names the label of a run shows before it only counts the rest."""
 
 
 @dataclass(frozen=True)
@@ -128,8 +126,8 @@ class SessionTracer:
         return self._module.config_pb2.RunMetadata()
 
     def label(self, fetches: Iterable[str], targets: Iterable[str]) -> str:
-        """Name a run by its ops and fetches, see `label_of`."""
-        return label_of(fetches, targets)
+        """Name a run by its ops and fetches, see `run_label`."""
+        return run_label(fetches, targets)
 
     def miss(self, why: str) -> None:
         """Count a run that could not be recorded."""
@@ -221,13 +219,6 @@ class SessionTracer:
             return original(session, handle, feeds, fetches)
 
         return call_tf_sessionprun
-
-
-def label_of(fetches: Iterable[str], targets: Iterable[str]) -> str:
-    """Name a run by its ops, such as the train op, and its fetches (without ``:0``)."""
-    names = [*targets, *(name.removesuffix(":0") for name in fetches)]
-    more = [f"{len(names) - LABEL_NAMES} more"] if len(names) > LABEL_NAMES else []
-    return ", ".join(names[:LABEL_NAMES] + more)
 
 
 def session_module() -> Any:
