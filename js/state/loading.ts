@@ -2,6 +2,7 @@
 
 import type { Answer, Question } from "../host/host";
 import { formatCount } from "../model/format/units";
+import { GROUP_HEIGHT } from "../model/lanes/layout";
 import { firstAtLeast } from "../model/lod/bisect";
 import { exactEntries, type SameName, SparseDetails, type WholeNumbers } from "../model/lod/exact_events";
 import { entryOfEvent, eventAt } from "../model/lod/merged";
@@ -51,12 +52,17 @@ function showLateTask(store: Store): void {
   const { drawn, scroll, height, selection, hover, lanes } = store;
   if (!task || scroll || selection || hover !== null || lanes.pinned.length) return;
   const isOf = (lane: number) => drawn.lanes[lane].task === task;
-  const own = store.arrangement.items.filter((item) =>
+  const { items } = store.arrangement;
+  const own = items.filter((item) =>
     item.type === "lane" ? isOf(item.lane) : item.type === "group" && item.lanes.every(isOf),
   );
-  if (!own.length) return;
-  const last = own[own.length - 1];
-  store.scrollTo(Math.min(own[0].y, last.y + last.height - height));
+  const last = own.at(-1);
+  if (!last) return;
+  const least = Math.min(own[0].y, last.y + last.height - height);
+  // The header of its group would cover the label of a lane that is cut, unless the rest of the lane is tall.
+  const ends = items.map((item) => item.y + item.height - GROUP_HEIGHT);
+  const top = ends.find((end) => end > least && end < least + GROUP_HEIGHT) ?? least;
+  store.scrollTo(top, top);
 }
 
 /** The outline serves, as that of a larger trace would, until everything is here. */

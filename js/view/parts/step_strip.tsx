@@ -88,9 +88,9 @@ function DescribedStep({ store, figures, busyName, hovered, show }: DescribedSte
     : figures.ratios[index] >= ALIKE
       ? [
           `Slowest: step ${step.step}`,
-          figures.ratios[index] >= SLOW_RATIO && ratioText(figures.ratios[index]),
-          figures.isFirstApart && ", after the first",
-        ].filter(Boolean)
+          figures.isFirstApart ? ", after the first" : "",
+          ratioText(figures.ratios[index]),
+        ]
       : [];
   return (
     <button
