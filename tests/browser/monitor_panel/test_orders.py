@@ -13,10 +13,6 @@ from tfvis_nb.session.file.writer import Writer
 
 @pytest.mark.thorough
 def test_orders_for_one_signature(monitor: Monitor, path: Path) -> None:
-    # Few rows leave the rest of the window to others.
-    box = monitor.region.bounding_box()
-    assert box
-    assert box["height"] < 500
     monitor.signature("train").get_by_role("button", name="train", exact=True).click()
     expect(monitor.details.get_by_role("img", name="2 of traced runs")).to_be_visible()
     form = monitor.details.locator("form")
