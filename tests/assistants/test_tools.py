@@ -16,6 +16,7 @@ from tests.support.assistants import Assistant, assistant
 from tests.support.coded_trace import coded
 from tests.writing.test_report import kinds
 from tfvis_nb import events
+from tfvis_nb.analysis import compare_findings
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.assistants.tools import ANSWER_BYTES, BRIEF_BYTES, MOST_OPEN, quoted
 from tfvis_nb.core.markup import markdown_text
@@ -87,7 +88,22 @@ def test_reports_are_those_of_python(asked: Assistant) -> None:
     ids = asked.open(MLP.name), asked.open(OLD.name)
     assert asked.text("report", trace=ids[0]) == new.report()
     assert asked.text("report", trace=ids[0], against=ids[1]) == new.report(against=old)
-    assert asked.text("compare", trace=ids[0], base=ids[1]) in new.report(against=old)
+    steps, _, named = asked.text("compare", trace=ids[0], base=ids[1]).partition("\n\n## Findings")
+    assert steps in new.report(against=old)
+    changes = compare_findings(old, new)
+    assert len(changes)
+    for title, change in changes[["title", "change"]].itertuples(index=False):
+        assert f"- {change}: **{markdown_text(title)}**" in named
+
+
+def test_compared_findings_are_added_and_removed(asked: Assistant) -> None:
+    mlp, keras = (asked.open(file.name) for file in (MLP, TF2))
+    changes = compare_findings(real_trace(MLP), real_trace(TF2))["change"].tolist()
+    answer = asked.text("compare", trace=keras, base=mlp)
+    named = re.findall(r"^- (added|removed|kept): ", answer, re.MULTILINE)
+    assert sorted(named) == sorted(changes)
+    assert {"added", "removed"} <= {*named}
+    assert len(answer.encode()) <= ANSWER_BYTES
 
 
 def test_pages_of_a_table_have_all_filtered_rows(asked: Assistant) -> None:

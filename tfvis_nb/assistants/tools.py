@@ -25,7 +25,7 @@ from tfvis_nb.sql.connection import kept_connection, select
 from tfvis_nb.sql.limits import ROWS, SECONDS, cell
 from tfvis_nb.sql.views import schemas
 from tfvis_nb.texts import Text
-from tfvis_nb.writing.report import brief, compared, report
+from tfvis_nb.writing.report import brief, compared, compared_findings, report
 
 MOST_OPEN = 8
 BRIEF_BYTES, ANSWER_BYTES, VALUE_BYTES = 3000, 32_000, 2000
@@ -179,8 +179,9 @@ class Tools:
         trace: TraceId,
         base: Annotated[str, Field(description="Id of the open trace to compare with.")],
     ) -> str:
-        """Compare the steps of a trace with those of a base: the change, whether it is clear, and its ops."""
-        return "\n".join(compared(self._trace(trace), self._trace(base)))
+        """Compare the steps of a trace with a base: the change, whether it is clear, its ops and findings."""
+        pair = self._trace(trace), self._trace(base)
+        return "\n".join([*compared(*pair), *compared_findings(*pair)])
 
     def what_if(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import PureWindowsPath
@@ -9,8 +10,9 @@ from typing import Any
 
 import pandas as pd
 
+from tfvis_nb.analysis.findings.findings import findings
 from tfvis_nb.analysis.findings.table import NOTHING, OVERLAP, overlap, share_of
-from tfvis_nb.analysis.overview.compare_findings import findings_against
+from tfvis_nb.analysis.overview.compare_findings import compare_findings, findings_against
 from tfvis_nb.analysis.overview.lines import overview_lines
 from tfvis_nb.analysis.overview.overview import overview
 from tfvis_nb.analysis.source.source_lines import source_lines
@@ -18,7 +20,7 @@ from tfvis_nb.analysis.steps.compare import compare
 from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.analysis.steps.difference_text import difference_text
 from tfvis_nb.analysis.unavailable import why_not
-from tfvis_nb.core.format import format_duration
+from tfvis_nb.core.format import format_duration, format_percent
 from tfvis_nb.core.labels import NO_OP, one_line, printable
 from tfvis_nb.core.markup import markdown_code, markdown_text
 from tfvis_nb.core.note_order import most_important_first
@@ -31,7 +33,7 @@ HEAD_BYTES = 2000
 """Limit on the bytes of the head of a report."""
 
 _FINDINGS, _EVENTS, _LINES, _NOTES, _OPS = 6, 3, 5, 8, 5
-_BRIEF_FINDINGS, _CODE_LETTERS = 3, 200
+_BRIEF_FINDINGS, _COMPARED, _CODE_LETTERS = 3, 12, 200
 _LETTERS = (1000, 500, 300, 200, 140, 100, 70, 40, 20)
 """Lengths to which texts are cut until a brief report fits."""
 _LONGEST_SHARED = 400
@@ -115,6 +117,27 @@ def compared(trace: Trace, base: Trace) -> list[str]:
     per = _PER[table.attrs["unit"]] if "unit" in table.attrs else ""
     rows = table[table["step_difference_ns"].abs() > 0].head(_OPS).to_dict("records")
     return [f"{names} {markdown_text(sentences)}", "", *(_change(row, per) for row in rows)]
+
+
+def compared_findings(trace: Trace, base: Trace) -> list[str]:
+    """Name the findings of a trace and a base, which of them only one has, and their shares in both."""
+    reason = next((reason for each in (base, trace) if (reason := why_not(findings(each)))), "")
+    if reason:
+        return _section("Findings", [f"Not available: {markdown_text(reason)}."])
+    changes = compare_findings(base, trace)
+    order = changes["change"].map({"added": 0, "removed": 1, "kept": 2})
+    rows = changes.iloc[order.argsort(kind="stable")].to_dict("records")
+    lines = [_changed_finding(row) for row in rows[:_COMPARED]]
+    left_out = len(rows) - len(lines)
+    more = [f"{left_out:,} more are left out; `report` has those of B."] if left_out else []
+    return _section("Findings, with the shares of their causes", [*lines, *more])
+
+
+def _changed_finding(row: dict[Any, Any]) -> str:
+    shares = {"A": row["share_a"], "B": row["share_b"]}
+    known = [f"{format_percent(share)} in {side}" for side, share in shares.items() if not math.isnan(share)]
+    reason = f" Not known for the other: {markdown_text(row['reason'])}." if row["reason"] else ""
+    return ", ".join([f"- {row['change']}: **{markdown_text(row['title'])}**", *known]) + f".{reason}"
 
 
 def _change(row: dict[Any, Any], per: str) -> str:
