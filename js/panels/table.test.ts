@@ -17,6 +17,12 @@ describe("isWide", () => {
     expect(isWide(table("name", "text", "ns", "share", "count", "ns", "ns"))).toBe(false);
     expect(isWide(table("text", "text", "name"))).toBe(false);
   });
+
+  it("gives differences from a base the room for their intervals", () => {
+    const [name, time, text] = table("name", "ns", "text");
+    expect(isWide([name, time, text])).toBe(false);
+    expect(isWide([name, time, { ...text, name: "against" }])).toBe(true);
+  });
 });
 
 describe("rowsOfStep", () => {

@@ -331,7 +331,8 @@ const isText = ({ unit }: ColumnHead): boolean => unit === "text" || unit === "n
 
 /** Side by side with another one their last columns would be out of sight. */
 export function isWide(columns: readonly ColumnHead[]): boolean {
-  if (columns.length > MAX_COLUMNS) return true;
+  // Differences from a base can have intervals.
+  if (columns.length > MAX_COLUMNS || columns.some(({ name }) => name === "against")) return true;
   return columns.length > MAX_COLUMNS_WITH_TEXTS && columns.filter(isText).length > MAX_TEXTS;
 }
 

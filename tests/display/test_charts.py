@@ -123,6 +123,18 @@ def test_legends_name_each_drawn_colour() -> None:
     assert list(rows["colour"]) == [COLOURS[str(name)] for name in rows["colour_name"]]
 
 
+@pytest.mark.parametrize("base_ns", [1_000_000, 9_000_000])
+def test_steps_have_the_median_of_a_base(base_ns: int) -> None:
+    starts = np.arange(3) * 10_000_000
+    columns = {"step": np.arange(3), "start_ns": starts, "duration_ns": [base_ns] * 3, "kind": ["op"] * 3}
+    made: Any = _steps(3).charts.steps(against=tv.Trace(events.build(columns)))
+    lines = {span.line_dash[0]: span.location for span in made.select(type=Span)}
+    assert sorted(lines.values()) == pytest.approx(sorted([2.001, base_ns / 1e6]))
+    assert len(lines) == 2
+    # An axis that does not end by itself ends above the base.
+    assert made.y_range.end > base_ns / 1e6 if base_ns > 2_000_000 else np.isnan(made.y_range.end)
+
+
 def test_steps_and_where_a_tap_leads() -> None:
     made = _steps(3).charts.steps()
     source = drawn_source(made)

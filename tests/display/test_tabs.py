@@ -15,9 +15,11 @@ from tests.hostile_names import hostile_trace
 from tests.real_traces import DATA, SAMPLES, real_trace
 from tests.real_traces import each as each_of
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis import late_tasks
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.analysis.findings.idle_causes import cause_names
 from tfvis_nb.analysis.findings.rule import capital
+from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.palette import COLOURS
 from tfvis_nb.display.tabs import COMPARISON, TABS, parts, tab, why_none
 from tfvis_nb.display.tabs.blocks import LONGEST_TEXT, MOST_ROWS, ColumnUnit, TableColumn, key, table
@@ -344,11 +346,14 @@ def test_tables_have_differences_from_a_base() -> None:
     found = {name: changes_of(trace, base, name) for name in PARTS}
     assert {name: list(titles) for name, titles in found.items() if titles} == {
         "Breakdown": ["Total over steps"],
-        "Ops": ["By op type", "By node"],
+        "Gaps": ["Idle time by cause"],
+        "Critical path": ["Critical path by activity", "By op type on the path", "Spare time by op type"],
+        "Ops": ["By op type", "By node", "By name scope"],
         "Layers": ["By layer and phase"],
         "Kernels": ["By kernel"],
         "Transfers": ["Transfers by route"],
         "Memory": ["Peaks", "Peak memory by op", "Peak memory by layer"],
+        "What if": ["Steps without an activity"],
     }
     # A single step of each claims nothing.
     texts = {text for titles in found.values() for texts in titles.values() for text in texts}
@@ -359,11 +364,53 @@ def test_tables_have_differences_from_a_base() -> None:
 def test_a_trace_has_no_clear_differences_from_itself() -> None:
     trace = real_trace(DATA / "cpu_tf221_keras_fit.xplane.pb.xz")
     found = {name: changes_of(trace, trace, name) for name in PARTS}
-    assert {"Breakdown", "Ops", "Input"} <= {name for name, titles in found.items() if titles}
-    for name, titles in found.items():
+    assert {"Breakdown", "Gaps", "Ops", "Input"} <= {name for name, titles in found.items() if titles}
+    costs = tables(tab(trace, "What if"))[0]
+    shares = [f"{100 * share:.1f} % in the base" for share in column(costs, "saved_share")]
+    assert found.pop("What if") == {costs["title"]: shares}
+    settings = {title: found["Input"].pop(title) for title in [*found["Input"]][1:]}
+    for name, titles in {**found, "settings": settings}.items():
         for texts in titles.values():
-            known = {"no change"} if name == "Memory" else {"no clear difference", "in too few steps"}
-            assert set(texts) <= known
+            of_steps = {"no clear difference", "in too few steps"}
+            # A function that is never called, or a stage that sets nothing, has none.
+            assert {*texts} - {""} <= ({"no change"} if name in ("Memory", "settings") else of_steps)
+
+
+def test_every_kind_of_figure_has_its_difference() -> None:
+    new, old = (real_trace(DATA / f"gpu_tf{version}_dist.pb.xz") for version in (221, 218))
+    late = late_tasks(old).set_index(["task", "kind"])["share"]
+    rows = late_tasks(new)[["task", "kind"]].itertuples(index=False, name=None)
+    block = tables(tab(new, "Steps", against=old))[-1]
+    assert column(block, "against") == [f"{format_percent(late[row])} in the base" for row in rows]
+    jax = real_trace(DATA / "cpu_jax.xplane.pb")
+    assert {"By instruction of compiled programs"} == {*changes_of(jax, jax, "Kernels")}
+    assert {"Memory of compiled programs"} == {*changes_of(jax, jax, "Memory")}
+    assert "Functions" in changes_of(jax, jax, "Ops")
+
+
+def test_idle_causes_and_paths_of_longer_steps_are_longer() -> None:
+    def run(wait_ns: int, task: str) -> Trace:
+        """Return steps in which a GPU waits for input and then computes."""
+        noise = np.arange(8) * 10
+        lengths = np.stack([wait_ns + noise, 2_000 + noise], axis=1).ravel()
+        starts = np.cumsum([0, *lengths[:-1]])
+        step = np.repeat(np.arange(8), 2)
+        columns: dict[str, Any] = {"start_ns": starts, "duration_ns": lengths, "step": step}
+        columns |= {
+            "kind": ["op", "kernel"] * 8,
+            "op": ["IteratorGetNext", "MatMul"] * 8,
+            "task": [task] * 16,
+        }
+        columns |= {"device": ["/device:CPU:0", "/device:GPU:0"] * 8, "lane": ["ops", "stream"] * 8}
+        return Trace(events.build(columns))
+
+    trace, base = run(9_000, "here"), run(3_000, "there")
+    (idle,) = changes_of(trace, base, "Gaps")["Idle time by cause"]
+    assert idle.startswith("2.98 times as long (")
+    changes = changes_of(trace, base, "Critical path")
+    texts = changes["Critical path by activity"]
+    assert {text.partition(" (")[0] for text in texts} == {"2.98 times as long", "no clear difference"}
+    assert changes["By op type on the path"] == texts
 
 
 def test_steps_that_differ_have_a_clear_difference() -> None:

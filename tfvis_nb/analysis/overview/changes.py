@@ -10,10 +10,14 @@ from tfvis_nb.analysis.steps.compare import compare
 from tfvis_nb.analysis.steps.compare_activities import compare_activities
 from tfvis_nb.analysis.steps.compared_steps import compared_pair
 from tfvis_nb.analysis.steps.difference import Difference
-from tfvis_nb.analysis.steps.difference_text import change_texts, difference_text, untested_text
+from tfvis_nb.analysis.steps.difference_text import (
+    change_texts,
+    difference_text,
+    share_in_base,
+    untested_text,
+)
 from tfvis_nb.analysis.steps.step_differences import loop_time, step_time
 from tfvis_nb.analysis.unavailable import why_not
-from tfvis_nb.core.format import format_percent
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -34,13 +38,13 @@ def add_changes(facts: _Row, earlier: Mapping[str, Any], trace: Trace, base: Tra
         facts["first_step"]["change"] = untested_text(*times)
     if facts["step_time"] and earlier["step_time"]:
         _add_parts(facts, trace, base)
-        facts["host_change"] = _share_in_base(earlier["host_ns"] / max(earlier["step_time"]["step_ns"], 1))
+        facts["host_change"] = share_in_base(earlier["host_ns"] / max(earlier["step_time"]["step_ns"], 1))
     for one, other in _pairs(facts["devices"], earlier["devices"], "task", "device"):
-        one["change"] = _share_in_base(other["busy_share"])
+        one["change"] = share_in_base(other["busy_share"])
     if facts["outside"] and earlier["outside"]:
         shares = ("loop", "run")
         facts["outside"] |= {
-            f"{name}_change": _share_in_base(earlier["outside"][f"{name}_share"]) for name in shares
+            f"{name}_change": share_in_base(earlier["outside"][f"{name}_share"]) for name in shares
         }
     if facts["undivided"] and earlier["undivided"]:
         facts["phases"] = [dict(phase) for phase in facts["phases"]]
@@ -121,7 +125,3 @@ def _pairs(rows: Iterable[_Row], others: Iterable[_Row], *names: str) -> list[tu
     known = {tuple(other[name] for name in names): other for other in others}
     keyed = ((row, known.get(tuple(row[name] for name in names))) for row in rows)
     return [(row, other) for row, other in keyed if other is not None]
-
-
-def _share_in_base(share: float) -> str:
-    return Text("share_in_base", share=format_percent(share))

@@ -109,15 +109,7 @@ def hlo_ops(trace: Trace) -> pd.DataFrame:
     rows = instruction_events(trace)
     if not len(rows):
         return cannot_say(_COLUMNS, Text("no_hlo_ops"))
-    own, known = self_times_of(trace)
-    ran = pd.DataFrame(
-        {
-            "program": texts_of(trace, PROGRAM)[rows],
-            "hlo_op": texts_of(trace, HLO_OP)[rows],
-            "duration_ns": trace.events["duration_ns"].to_numpy(np.int64)[rows],
-            "self_ns": np.where(known, own, 0)[rows],
-        }
-    )
+    ran = instruction_runs(trace)
     table = (
         ran.groupby(["program", "hlo_op"], sort=False)
         .agg(
@@ -133,6 +125,22 @@ def hlo_ops(trace: Trace) -> pd.DataFrame:
     table = table.assign(**_described(trace, table))
     table = table.sort_values("self_ns", ascending=False, kind="stable").reset_index(drop=True)
     return table[list(_COLUMNS)].astype(dtypes(_COLUMNS))
+
+
+@validate_input
+def instruction_runs(trace: Trace) -> pd.DataFrame:
+    """Return program, instruction, step and times of each event of `instruction_events`."""
+    rows = instruction_events(trace)
+    own, known = self_times_of(trace)
+    return pd.DataFrame(
+        {
+            "program": texts_of(trace, PROGRAM)[rows] if len(rows) else [],
+            "hlo_op": texts_of(trace, HLO_OP)[rows] if len(rows) else [],
+            "step": trace.events["step"].to_numpy()[rows],
+            "duration_ns": trace.events["duration_ns"].to_numpy(np.int64)[rows],
+            "self_ns": np.where(known, own, 0)[rows],
+        }
+    )
 
 
 @validate_input

@@ -16,7 +16,8 @@ def compare_groups(
     """Return one row per group of events of two traces, with its difference as in `compare`.
 
     `amounts` returns a row per event of a trace: the `keys` of its group, its ``step``, and its ``amount``,
-    such as its time in ns. Events outside steps count in the sums ``a`` and ``b`` only.
+    such as its time in ns. Events outside steps count in the sums ``a`` and ``b`` only. If ``task`` is one of
+    the keys and both traces have a single one, these match under any names; rows have that of `b`.
 
     Examples
     --------
@@ -32,6 +33,8 @@ def compare_groups(
     parts = [
         amounts(side.trace).dropna(subset="amount").astype(dict.fromkeys(keys, object)) for side in sides
     ]
+    if "task" in keys and all(len(set(part["task"])) == 1 for part in parts):
+        parts[0]["task"] = parts[1]["task"].iloc[0]
     both = pd.concat(parts, ignore_index=True)
     groups = both.groupby(list(keys), sort=False, dropna=False)
     table = groups.size().index.to_frame(index=False)

@@ -69,6 +69,14 @@ _HANDLES = (DATA_TYPES.index("RESOURCE"), DATA_TYPES.index("VARIANT"))
 """Data types that are always in host memory."""
 
 
+class _Copies(NamedTuple):
+    """Edges between copies and ops, as pairs of event ids; see `_copies`."""
+
+    read: tuple[np.ndarray, np.ndarray]
+    written: tuple[np.ndarray, np.ndarray]
+    launched: tuple[np.ndarray, np.ndarray]
+
+
 @validate_input
 def cpu_ops_between_kernels(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFrame:
     """Return the ops that ran on a CPU between kernels of their step and task, and their copies.
@@ -117,15 +125,37 @@ def cpu_ops_between_kernels(trace: Trace, steps: Collection[int] | None = None) 
     >>> result[["op", "where", "gpu_idle_ns", "to_host", "to_host_bytes"]].values.tolist()
     [['Where', 'CPU', 10, 1, 4]]
     """
+    chosen = _chosen(trace, steps)
+    if isinstance(chosen, Text):
+        return cannot_say(_COLUMNS, chosen)
+    where, copies, group = chosen
+    return _table(trace, where, _caused(where, copies), group)
+
+
+@validate_input
+def cpu_op_times(trace: Trace) -> pd.DataFrame:
+    """Return name, op, location, step and duration of each run of the ops of `cpu_ops_between_kernels`."""
+    chosen = _chosen(trace, None)
+    where = np.zeros(0, np.int64) if isinstance(chosen, Text) else chosen[0]
+    rows = np.flatnonzero(where >= 0)
+    runs = trace.events[["name", "op", "step", "duration_ns"]].iloc[rows]
+    return runs.rename(columns={"duration_ns": "amount"}).assign(where=np.array(WHERE, object)[where[rows]])
+
+
+def _chosen(trace: Trace, steps: Collection[int] | None) -> tuple[np.ndarray, _Copies, np.ndarray] | Text:
+    """Return the location of each event in the table, the copies, and each event's step and task, by number.
+
+    A text if there is nothing to find, with the reason.
+    """
     events = trace.events
     on_device = is_kind(events, "kernel") & accelerators(events)
     kernels = np.flatnonzero(on_device & (events["step"] != NO_STEP).to_numpy())
     if not len(kernels):
-        return cannot_say(_COLUMNS, Text("no_gpu_kernels"))
+        return Text("no_gpu_kernels")
     group, groups = _step_and_task(events)
     executed = is_kind(events, "op") & map_categories(events["lane"], lambda lane: lane == "ops")
     if not np.isin(group[kernels], group[executed]).any():
-        return cannot_say(_COLUMNS, Text("no_op_devices"))
+        return Text("no_op_devices")
     start = events["start_ns"].to_numpy(np.int64)
     end = start + events["duration_ns"].to_numpy(np.int64)
     first = np.full(groups, np.iinfo(np.int64).max)
@@ -136,8 +166,7 @@ def cpu_ops_between_kernels(trace: Trace, steps: Collection[int] | None = None) 
     between &= (end > first[group]) & (start < last[group])
     between &= ~beginning(events["op"], _FED) & ~beginning(events["op"], CALLS)
     copies = _copies(trace)
-    where = _where(trace, between, copies)
-    return _table(trace, where, _caused(where, copies), group)
+    return _where(trace, between, copies), copies, group
 
 
 def _mask(rows: np.ndarray, count: int) -> np.ndarray:
@@ -150,14 +179,6 @@ def _step_and_task(events: pd.DataFrame) -> tuple[np.ndarray, int]:
     """Number the pairs of step and task."""
     group, first = number_rows(events["step"], events["task"])
     return group, len(first)
-
-
-class _Copies(NamedTuple):
-    """Edges between copies and ops, as pairs of event ids; see `_copies`."""
-
-    read: tuple[np.ndarray, np.ndarray]
-    written: tuple[np.ndarray, np.ndarray]
-    launched: tuple[np.ndarray, np.ndarray]
 
 
 def _copies(trace: Trace) -> _Copies:

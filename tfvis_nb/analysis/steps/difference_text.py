@@ -139,6 +139,15 @@ def untested_text(before: float, after: float) -> str:
     return percent if percent[0] == "<" else f"{'+' if ratio > 1 else chr(0x2212)}{percent}"
 
 
+def share_in_base(share: float) -> str:
+    """Format the share of the base next to that of the trace; empty if it is unknown.
+
+    >>> share_in_base(0.94), share_in_base(math.nan)
+    ('94.0 % in the base', '')
+    """
+    return "" if math.isnan(share) else Text("share_in_base", share=format_percent(share))
+
+
 def change_texts(changes: pd.DataFrame, a: str, b: str, *, brief: bool = False) -> list[str]:
     """Format the difference of each row of `compare` or `compare_activities`.
 

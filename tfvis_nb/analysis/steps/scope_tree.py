@@ -128,6 +128,30 @@ def scope_tree(trace: Trace, steps: Collection[int] | None = None) -> pd.DataFra
     return table
 
 
+def scope_times(trace: Trace, side: str) -> pd.DataFrame:
+    """Return the self time of each scope in each step on one of `LOCATIONS`, as ``amount`` in ns.
+
+    Scopes include those nested in them, as in `scope_tree`.
+    """
+    events = trace.events
+    of_graph = ~is_kind(events, "host")
+    rows = np.flatnonzero(of_graph & (locations(events) == LOCATIONS.index(side)))
+    own, known = self_times(events, of_graph & (locations(events) < len(_SIDES)))
+    names, of_event = distinct_nodes(events, rows)
+    tree, row = Tree.of_names(names)
+    times = pd.DataFrame({"row": row[of_event], "step": events["step"].to_numpy()[rows]})
+    times = times.assign(amount=np.where(known, own, 0)[rows])
+    times = times.groupby(["row", "step"])[["amount"]].sum().reset_index()
+    levels = []
+    while len(times := times[times["row"] > 0]):
+        levels.append(times)
+        times = times.assign(row=tree.parent[times["row"]])
+    if not levels:
+        return pd.DataFrame({"scope": [], "step": [], "amount": []})
+    added = pd.concat(levels, ignore_index=True)
+    return added.assign(scope=np.array(tree.names(), object)[added["row"]]).drop(columns="row")
+
+
 def distinct_nodes(events: pd.DataFrame, rows: np.ndarray) -> tuple[pa.Array, np.ndarray]:
     """Return the distinct nodes of events, and the number of each event's node."""
     texts = pa.chunked_array(pa.array(events["name"])).combine_chunks()

@@ -24,7 +24,7 @@ from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.step_spans import CALL, STEP_NS
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.core.undivided import only_step
+from tfvis_nb.core.undivided import is_undivided, only_step
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
@@ -204,6 +204,13 @@ def median_step(trace: Trace) -> int | None:
     if steps.empty:
         return None
     return int(median_steps(trace).loc[step_kinds(trace).loc[steps["step"].iloc[0]], "step"])
+
+
+@validate_input
+def median_step_ns(trace: Trace) -> int | None:
+    """Return the duration of the median step; None if nothing divides the trace into steps."""
+    step = None if is_undivided(trace) else median_step(trace)
+    return None if step is None else int(trace.steps.set_index("step")["duration_ns"].loc[step])
 
 
 class FirstStep(NamedTuple):

@@ -76,9 +76,9 @@ class Charts:
         """Bandwidth over time: `tfvis_nb.analysis.bandwidth`."""
         return bandwidth_chart(self._shown_in("bandwidth"))
 
-    def steps(self) -> figure:
-        """The duration of each step; see `tfvis_nb.Trace.steps`."""
-        return steps_chart(self._shown_in("steps"))
+    def steps(self, *, against: Trace | None = None) -> figure:
+        """The duration of each step, with the median also of a base; see `tfvis_nb.Trace.steps`."""
+        return steps_chart(self._shown_in("steps"), against)
 
     def roofline(self, *, peak_flops: float | None = None, memory_bandwidth: float | None = None) -> figure:
         """The rates of ops next to their device's limits, as in `tfvis_nb.analysis.roofline`."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.steps.slow_steps import median_step
+from tfvis_nb.analysis.steps.slow_steps import median_step_ns
 from tfvis_nb.core.format import format_duration
 from tfvis_nb.core.labels import lane_label
 from tfvis_nb.core.trace import Trace
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 MOST_POINTS = 4000
 """Maximum points of a curve. Longer curves keep the highest point of each part of the time."""
+_ROOM_ABOVE = 1.05
+"""How far an axis goes on above the highest value."""
 
 
 def memory_chart(trace: Trace) -> figure:
@@ -191,8 +193,8 @@ def _rate(value: float) -> str:
     return f"{value / unit.size:,.3g} {unit.name}"
 
 
-def steps_chart(trace: Trace) -> figure:
-    """Return the duration of each step, with the median as a line."""
+def steps_chart(trace: Trace, against: Trace | None = None) -> figure:
+    """Return the duration of each step, with the median as a line, and another for that of a base."""
     from bokeh.models import ColumnDataSource, HoverTool
     from bokeh.models.annotations import Span
 
@@ -202,7 +204,6 @@ def steps_chart(trace: Trace) -> figure:
     duration = table["duration_ns"].to_numpy()
     unit = time_unit(duration.max())
     took = duration / unit.size
-    middle = table.loc[table["step"] == median_step(trace), "duration_ns"]
     pieces = broken_bars(took)
     data = {
         "step": table["step"].to_numpy(),
@@ -221,16 +222,20 @@ def steps_chart(trace: Trace) -> figure:
         x="step", width=0.8, source=source, legend_label="duration", **sides, **coloured("runtime")
     )
     pieces.mark(made, data["step"], unit)
-    made.add_layout(
-        Span(
-            location=int(middle.iloc[0]) / unit.size,
-            dimension="width",
-            line_dash="dashed",
-            **coloured("d2h", "line_color"),
-        )
-    )
+    medians = {
+        "dashed": median_step_ns(trace),
+        "dotted": None if against is None else median_step_ns(against),
+    }
+    for dash, median in medians.items():
+        if median is not None:
+            at, colour = median / unit.size, coloured("d2h", "line_color")
+            made.add_layout(Span(location=at, dimension="width", line_dash=dash, **colour))
+    base, highest = medians["dotted"] or 0, min(float(took.max()), pieces.limit)
+    if base / unit.size > highest:
+        made.y_range.update(end=_ROOM_ABOVE * base / unit.size)
     tooltips = [("step", "@step @label"), ("took", f"@took{{0,0.000}} {unit.name}")]
     made.add_tools(HoverTool(renderers=[bars], tooltips=tooltips, visible=False))
-    made.xaxis.axis_label = "step (dashed: median)"
+    of_base = "" if medians["dotted"] is None else ", dotted: that of the base"
+    made.xaxis.axis_label = f"step (dashed: median{of_base})"
     made.xgrid.visible = False
     return made

@@ -30,14 +30,16 @@ TABS: Mapping[str, Sequence[str]] = {
 }
 """Title of each tab to the titles of its parts, in order.
 
-The module of a part has its ``blocks(trace)``, and ``why_none(trace)``, the reason if a trace has none.
+The module of a part has its ``blocks(trace, against)``, with differences from a base unless in
+`_WITHOUT_BASE`, and ``why_none(trace)``, the reason if a trace has none.
 """
 
-_WITH_BASE = ("Overview", "Breakdown", "Ops", "Layers", "Kernels", "Transfers", "Memory", "Input")
-"""The parts whose ``blocks(trace, against)`` have differences from a base."""
+_WITHOUT_BASE = ("Flame graph",)
+"""The parts without differences from a base: the tables next to it have those of its frames."""
 
 COMPARISON = "Compare"
-"""The tab of two traces."""
+"""The part with two traces, in the tab of times."""
+_TIME = "Time"
 
 
 def parts(trace: Trace, against: Trace | None = None) -> list[tuple[str, str]]:
@@ -45,7 +47,7 @@ def parts(trace: Trace, against: Trace | None = None) -> list[tuple[str, str]]:
     titles_of_tabs = [
         (tab, part) for tab, titles in TABS.items() for part in titles if not why_none(trace, part)
     ]
-    return [*titles_of_tabs, *([] if against is None else [(COMPARISON, COMPARISON)])]
+    return [*titles_of_tabs, *([] if against is None else [(_TIME, COMPARISON)])]
 
 
 def why_none(trace: Trace, name: str) -> str:
@@ -67,8 +69,8 @@ def tab(trace: Trace, name: str, against: Trace | None = None) -> Part:
     if name == COMPARISON and against is not None:
         from tfvis_nb.display.tabs import compare as comparison
 
-        return {"tab": name, "title": name, "blocks": comparison.blocks(trace, against)}
-    base = [against] if against is not None and name in _WITH_BASE else []
+        return {"tab": _TIME, "title": name, "blocks": comparison.blocks(trace, against)}
+    base = [] if name in _WITHOUT_BASE else [against]
     blocks = _available(_module(name).blocks(trace, *base))
     (of,) = (title for title, titles in TABS.items() if name in titles)
     return {"tab": of, "title": name, "blocks": blocks}

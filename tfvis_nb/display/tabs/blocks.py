@@ -325,7 +325,7 @@ def _is_blank(column: pd.Series) -> bool:
     return bool((column.isna() | (column.astype(object) == "")).all())
 
 
-def chart(trace: Trace, name: str, definition: str) -> ChartBlock:
+def chart(trace: Trace, name: str, definition: str, **options: Any) -> ChartBlock:
     """Return the block of a chart of `tfvis_nb.display.charts.Charts`, or the reason why there is none."""
     from tfvis_nb.display.charts import Charts
 
@@ -344,7 +344,7 @@ def chart(trace: Trace, name: str, definition: str) -> ChartBlock:
     from tfvis_nb.display.charts.figure import chart_item
     from tfvis_nb.display.charts.style import TIME
 
-    made = getattr(charts, name)()
+    made = getattr(charts, name)(**options)
     # The page shows it above the chart, where it can be selected and read out.
     block["title"] = made.title.text
     made.title.visible = False

@@ -6,6 +6,7 @@ from tfvis_nb.analysis.critical_path import critical_path, slack
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.tabs.against import with_exact_changes, with_group_changes
 from tfvis_nb.display.tabs.blocks import (
     MOST_ROWS,
     Block,
@@ -27,9 +28,9 @@ def why_none(trace: Trace) -> str:
     return why_not(trace.critical_path)
 
 
-def blocks(trace: Trace) -> list[Block]:
+def blocks(trace: Trace, against: Trace | None = None) -> list[Block]:
     """Return tables of path categories, their ops, the longest pieces, and ops with slack."""
-    return [_lengths(trace), _ops(trace), _pieces(trace), _slack(trace)]
+    return [_lengths(trace, against), _ops(trace, against), _pieces(trace), _slack(trace, against)]
 
 
 def _typical(trace: Trace) -> tuple[pd.DataFrame, str]:
@@ -40,21 +41,28 @@ def _typical(trace: Trace) -> tuple[pd.DataFrame, str]:
     return path, "Time, all steps" if len(path["step"].unique()) > 1 else "Time"
 
 
-def _lengths(trace: Trace) -> TableBlock:
+def _times(trace: Trace) -> pd.DataFrame:
+    """Return op, category, step and time of each segment of the paths."""
+    path = trace.critical_path
+    op = trace.events["op"].take(path["event"].to_numpy()).array
+    return path[["category", "step"]].assign(op=op, amount=path["duration_ns"])
+
+
+def _lengths(trace: Trace, against: Trace | None) -> TableBlock:
     """Return a table of all steps together, by activity."""
     path, time = _typical(trace)
+    sums = path.groupby("category", observed=True)["duration_ns"].sum().sort_values(ascending=False)
+    rows, change = with_group_changes(sums.reset_index(), trace, against, ["category"], _times)
     columns = [
         _WHAT,
-        *figures(critical_path.FIGURES, ("duration_ns", time, "ns"), ("share", "% of path", "share")),
+        *figures(critical_path.FIGURES, ("duration_ns", time, "ns")),
+        *change,
+        *figures(critical_path.FIGURES, ("share", "% of path", "share")),
     ]
-    sums = path.groupby("category", observed=True)["duration_ns"].sum().sort_values(ascending=False)
-    names = [str(name) for name in sums.index]
-    rows = pd.DataFrame(
-        {
-            "category": [activity_label(name) for name in names],
-            "duration_ns": sums.to_numpy(),
-            "share": sums.to_numpy() / max(int(sums.sum()), 1),
-        }
+    names = rows["category"].astype(str).tolist()
+    rows = rows.assign(
+        category=[activity_label(name) for name in names],
+        share=rows["duration_ns"] / max(int(sums.sum()), 1),
     )
     return table(
         "Critical path by activity",
@@ -67,28 +75,29 @@ def _lengths(trace: Trace) -> TableBlock:
     )
 
 
-def _ops(trace: Trace) -> TableBlock:
+def _ops(trace: Trace, against: Trace | None) -> TableBlock:
     """Return a table of the op types on the paths."""
     path, time = _typical(trace)
-    columns = [
-        key("op", "Op", "name"),
-        _WHAT,
-        *figures(critical_path.FIGURES, ("duration_ns", time, "ns"), ("share", "% of path", "share")),
-        TableColumn("pieces", "Segments", "count", "Number of segments in this sum."),
-    ]
     total = max(int(path["duration_ns"].sum()), 1)
     of_event = path.assign(op=trace.events["op"].take(path["event"].to_numpy()).array)
     # A waiting event has not done anything yet: its wait is listed, but not as work.
     grouped = of_event.groupby(["op", "category"], observed=True)["duration_ns"].agg(["sum", "size"])
     sums = grouped.reset_index().sort_values("sum", ascending=False, kind="stable")
-    rows = pd.DataFrame(
-        {
-            "op": sums["op"].astype(str),
-            "category": [activity_label(str(name)) for name in sums["category"]],
-            "duration_ns": sums["sum"],
-            "share": sums["sum"] / total,
-            "pieces": sums["size"],
-        }
+    sums, change = with_group_changes(sums, trace, against, ["op", "category"], _times)
+    columns = [
+        key("op", "Op", "name"),
+        _WHAT,
+        *figures(critical_path.FIGURES, ("duration_ns", time, "ns")),
+        *change,
+        *figures(critical_path.FIGURES, ("share", "% of path", "share")),
+        TableColumn("pieces", "Segments", "count", "Number of segments in this sum."),
+    ]
+    rows = sums.assign(
+        op=sums["op"].astype(str),
+        category=[activity_label(str(name)) for name in sums["category"]],
+        duration_ns=sums["sum"],
+        share=sums["sum"] / total,
+        pieces=sums["size"],
     )
     return table("By op type on the path", rows, columns, light="op", reason=why_not(path), order="largest")
 
@@ -134,16 +143,31 @@ def _pieces(trace: Trace) -> TableBlock:
     )
 
 
-def _slack(trace: Trace) -> TableBlock:
+def _slack(trace: Trace, against: Trace | None) -> TableBlock:
     """Return a table of device and host ops with slack: making them faster does not shorten a step."""
-    spare = slack.slack(trace)
+    before = None if against is None else _slack_of_ops(against)
+    rows, change = with_exact_changes(_slack_of_ops(trace), before, ["op"], "mean_ns", "Mean slack")
     columns = [
         key("op", "Op", "name"),
         *figures(slack.FIGURES, ("slack_ns", "Least slack", "ns")),
         TableColumn("mean_ns", "Mean slack", "ns", "Mean of slack_ns over the events of the op type, in ns."),
+        *change,
         TableColumn("total_ns", "Time", "ns", "Sum of the durations of these events, in ns."),
         TableColumn("count", "Count", "count", "Number of these events."),
     ]
+    rows = rows.sort_values(["slack_ns", "total_ns"], ascending=[True, False])
+    return table(
+        "Spare time by op type",
+        rows.astype({"op": "str"}),
+        columns,
+        definition="Ops without slack determine how long the step takes.",
+        light="op",
+        reason=why_not(slack.slack(trace)),
+    )
+
+
+def _slack_of_ops(trace: Trace) -> pd.DataFrame:
+    spare = slack.slack(trace)
     rows = spare.assign(
         op=trace.events["op"].take(spare["event"].to_numpy()).array,
         duration=trace.events["duration_ns"].take(spare["event"].to_numpy()).to_numpy(),
@@ -154,12 +178,4 @@ def _slack(trace: Trace) -> TableBlock:
         total_ns=("duration", "sum"),
         count=("event", "size"),
     )
-    rows = grouped.reset_index().sort_values(["slack_ns", "total_ns"], ascending=[True, False])
-    return table(
-        "Spare time by op type",
-        rows.astype({"op": "str"}),
-        columns,
-        definition="Ops without slack determine how long the step takes.",
-        light="op",
-        reason=why_not(spare),
-    )
+    return grouped.reset_index()

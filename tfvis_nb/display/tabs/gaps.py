@@ -10,6 +10,7 @@ from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.overview.findings_block import Zoom
+from tfvis_nb.display.tabs.against import with_group_changes
 from tfvis_nb.display.tabs.blocks import (
     MOST_ROWS,
     Block,
@@ -33,19 +34,24 @@ def why_none(trace: Trace) -> str:
     return why_not(trace.idle_gaps)
 
 
-def blocks(trace: Trace) -> list[Block]:
+def blocks(trace: Trace, against: Trace | None = None) -> list[Block]:
     """Return tables of the causes of idle time, launch-bound stretches, and the longest gaps (wide)."""
-    return [_causes(trace), _stretches(trace), _longest(trace)]
+    return [_causes(trace, against), _stretches(trace), _longest(trace)]
 
 
-def _causes(trace: Trace) -> TableBlock:
+def _causes(trace: Trace, against: Trace | None) -> TableBlock:
     """Return a table of all steps, without a first one that is set apart, by device and cause."""
     of_steps = other_steps(trace)
     gaps = of_steps.idle_gaps
+    where = ["task", "device"]
+    grouped = gaps.groupby([*where, "cause"], observed=True)["duration_ns"].agg(["sum", "size"])
+    sums = grouped.reset_index().sort_values("sum", ascending=False, kind="stable")
+    sums, change = with_group_changes(sums, trace, against, [*where, "cause"], _idle_times)
     columns = [
         _CAUSE,
         key("device", "Device"),
         TableColumn("duration_ns", "Idle", "ns", "Idle time with this cause, in ns."),
+        *change,
         TableColumn(
             "share", "% of idle", "share", "Idle time with this cause / all idle time of the device."
         ),
@@ -54,9 +60,6 @@ def _causes(trace: Trace) -> TableBlock:
         ),
         TableColumn("count", "Gaps", "count", "Number of gaps with this cause."),
     ]
-    where = ["task", "device"]
-    grouped = gaps.groupby([*where, "cause"], observed=True)["duration_ns"].agg(["sum", "size"])
-    sums = grouped.reset_index().sort_values("sum", ascending=False, kind="stable")
     # Grouped by device, the longest idle time first.
     whole = sums.groupby(where, observed=True)["sum"].transform("sum")
     sums = sums.assign(whole=whole).sort_values("whole", ascending=False, kind="stable")
@@ -81,6 +84,12 @@ def _causes(trace: Trace) -> TableBlock:
         hints=hints,
         reason=why_not(gaps),
     )
+
+
+def _idle_times(trace: Trace) -> pd.DataFrame:
+    """Return device, cause, step and time of each part of a gap."""
+    gaps = trace.idle_gaps
+    return gaps[["task", "device", "cause", "step"]].assign(amount=gaps["duration_ns"])
 
 
 def _parts(trace: Trace, gaps: pd.DataFrame, sums: pd.DataFrame) -> list[Zoom | None]:

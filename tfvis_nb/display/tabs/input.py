@@ -10,12 +10,11 @@ from tfvis_nb.analysis.events.step_devices import step_devices
 from tfvis_nb.analysis.input import input_pipeline
 from tfvis_nb.analysis.input.stage_calls import stage_calls
 from tfvis_nb.analysis.input.stage_names import stage_label
-from tfvis_nb.analysis.steps.compare_groups import compare_groups
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.overview.findings_block import Zoom
-from tfvis_nb.display.tabs.against import with_changes
+from tfvis_nb.display.tabs.against import with_exact_changes, with_group_changes
 from tfvis_nb.display.tabs.blocks import (
     LONGEST_TEXT,
     MOST_ROWS,
@@ -58,10 +57,7 @@ def blocks(trace: Trace, against: Trace | None = None) -> list[Block]:
     """Return a picture of the stages, each below its consumer, and their tables."""
     stages_table = trace.input_pipeline
     reason = why_not(stages_table)
-    changes = None if against is None else compare_groups(against, trace, ["stage"], _self_times)
-    # Several stages of one name are one row of the comparison.
-    is_told_apart = not stages_table["stage"].duplicated().any()
-    stages_table, change = with_changes(stages_table, changes if is_told_apart else None, ["stage"])
+    stages_table, change = with_group_changes(stages_table, trace, against, ["stage"], _self_times)
     labels = [
         stage_label(*names) for names in zip(stages_table["stage"], stages_table["dataset"], strict=True)
     ]
@@ -71,7 +67,9 @@ def blocks(trace: Trace, against: Trace | None = None) -> list[Block]:
         deterministic=stages_table["deterministic"].map({True: "kept", False: "any"}),
         algorithm=stages_table["algorithm"].where(stages_table["algorithm"] != ""),
         stage=labels,
+        name=stages_table["stage"],
     )
+    before = None if against is None else against.input_pipeline.assign(name=against.input_pipeline["stage"])
     indented = [_INDENT * depth + label for depth, label in zip(stages_table["depth"], labels, strict=True)]
     zoom = ZoomTargets(trace).of_events(stages["longest"].head(MOST_ROWS)) if len(stages) else []
     times = _columns(
@@ -94,8 +92,8 @@ def blocks(trace: Trace, against: Trace | None = None) -> list[Block]:
             zoom=zoom,
             reason=reason,
         ),
-        _of_some("Budgets of AUTOTUNE", stages, _columns(stages_table, *_BUDGETS), reason),
-        _of_some("Parallelism and buffers", stages, _columns(stages_table, *_SETTINGS), reason),
+        _of_some("Budgets of AUTOTUNE", stages, before, _BUDGETS, reason),
+        _of_some("Parallelism and buffers", stages, before, _SETTINGS, reason),
     ]
 
 
@@ -144,10 +142,14 @@ def _columns(stages: pd.DataFrame, *columns: Figure) -> list[TableColumn]:
     return figures(input_pipeline.FIGURES, task, ("stage", "Stage", "text"), *columns)
 
 
-def _of_some(title: str, stages: pd.DataFrame, columns: list[TableColumn], reason: str) -> TableBlock:
-    """Return a table of the stages with known figures."""
-    names = [column.name for column in columns if column.name not in ("task", "stage")]
-    known = stages[stages[names].notna().any(axis=1)]
+def _of_some(
+    title: str, stages: pd.DataFrame, before: pd.DataFrame | None, columns: Sequence[Figure], reason: str
+) -> TableBlock:
+    """Return a table of the stages with known figures, with the change of the first number among them."""
+    known = stages[stages[[name for name, _, _ in columns]].notna().any(axis=1)]
     if not reason and known.empty:
         reason = Text("no_stage_settings")
-    return table(title, known, columns, reason=reason)
+    at, (figure, label, _) = next(each for each in enumerate(columns, 1) if each[1][2] != "text")
+    known, change = with_exact_changes(known, before, ["name"], figure, label)
+    heads = [*_columns(stages, *columns[:at]), *change, *figures(input_pipeline.FIGURES, *columns[at:])]
+    return table(title, known, heads, reason=reason)

@@ -9,12 +9,12 @@ from tfvis_nb.analysis.hardware import roofline
 from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
 from tfvis_nb.analysis.hardware.kernels import FIGURES as KERNEL_FIGURES
 from tfvis_nb.analysis.programs import hlo_ops
-from tfvis_nb.analysis.steps.compare_groups import compare_groups
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.against import with_changes
+from tfvis_nb.display.tabs.against import with_group_changes
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Block, Figure, chart, figures, table
+from tfvis_nb.display.tabs.wording import unnumbered
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 
 _ROOFLINE = (
@@ -45,7 +45,7 @@ def why_none(trace: Trace) -> str:
 
 def blocks(trace: Trace, against: Trace | None = None) -> list[Block]:
     """Return the tables of kernels and instructions, and the chart of their rates."""
-    return [*_kernels(trace, against), *_instructions(trace), *_roofline(trace)]
+    return [*_kernels(trace, against), *_instructions(trace, against), *_roofline(trace)]
 
 
 def _kernels(trace: Trace, against: Trace | None) -> list[Block]:
@@ -54,9 +54,7 @@ def _kernels(trace: Trace, against: Trace | None) -> list[Block]:
     if why_not(kernels):
         return []
     kernels = kernels.assign(tensor_cores=kernels["tensor_cores"].map({True: "yes", False: "no"}))
-    keys = ["name", "op"]
-    changes = None if against is None else compare_groups(against, trace, keys, _times)
-    kernels, change = with_changes(kernels, changes, keys)
+    kernels, change = with_group_changes(kernels, trace, against, ["name", "op"], _times)
     columns = figures(
         KERNEL_FIGURES,
         ("name", "Kernel", "name"),
@@ -104,18 +102,25 @@ def _runs(trace: Trace) -> np.ndarray:
     return number_rows(*(trace.events[column] for column in ("name", "op", "kind")))[0]
 
 
-def _instructions(trace: Trace) -> list[Block]:
+def _instructions(trace: Trace, against: Trace | None) -> list[Block]:
     """Return the table of instructions, if events ran any."""
     instructions = trace.hlo_ops
     if why_not(instructions):
         return []
     keys = ["program", "hlo_op"]
     instructions = instructions.merge(trace.roofline[[*keys, *_LIMITS]], on=keys, how="left")
+    instructions = instructions.assign(unnumbered=unnumbered(instructions["program"]))
+    keys = ["unnumbered", "hlo_op"]
+    instructions, change = with_group_changes(instructions, trace, against, keys, _self_times)
     columns = figures(
-        hlo_ops.FIGURES | roofline.FIGURES,
+        hlo_ops.FIGURES,
         ("hlo_op", "Instruction", "name"),
         ("category", "Category", "text"),
         ("self_ns", "Self", "ns"),
+    )
+    columns += change
+    columns += figures(
+        hlo_ops.FIGURES | roofline.FIGURES,
         ("share", "% of time", "share"),
         ("count", "Count", "count"),
         ("flops", "Operations", "operations"),
@@ -142,6 +147,12 @@ def _instructions(trace: Trace) -> list[Block]:
             order="longest",
         )
     ]
+
+
+def _self_times(trace: Trace) -> pd.DataFrame:
+    """Return program, instruction, step and self time of each run."""
+    runs = hlo_ops.instruction_runs(trace)
+    return runs.assign(unnumbered=unnumbered(runs["program"])).rename(columns={"self_ns": "amount"})
 
 
 def _roofline(trace: Trace) -> list[Block]:

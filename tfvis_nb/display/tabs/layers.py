@@ -1,17 +1,18 @@
 """The tab of layers: their times in the forward and backward phases and in the optimizer."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.steps import layers
-from tfvis_nb.analysis.steps.compare_groups import compare_groups
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.stacks import PHASES
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.overview.findings_block import Zoom
-from tfvis_nb.display.tabs.against import with_changes
+from tfvis_nb.display.tabs.against import with_group_changes
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Block, figures, table
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.texts import Text
@@ -28,11 +29,9 @@ def blocks(trace: Trace, against: Trace | None = None) -> list[Block]:
     named = layer_table["layer"] != ""
     # On a CPU no row has device time.
     side = "device" if layer_table["device_ns"].any() else "host"
-    bar, keys = f"{side}_ns", ["layer", "phase"]
-    changes = None
-    if against is not None and not reason:
-        changes = compare_groups(against, trace, keys, lambda each: _self_times(each, side))
-    layer_table, change = with_changes(layer_table, changes, keys)
+    bar, times = f"{side}_ns", partial(_self_times, side=side)
+    base = None if reason else against
+    layer_table, change = with_group_changes(layer_table, trace, base, ["layer", "phase"], times)
     columns = figures(
         layers.FIGURES,
         ("layer", "Layer", "name"),

@@ -26,7 +26,7 @@ from tfvis_nb.display.tabs.blocks import (
     step_key,
     table,
 )
-from tfvis_nb.display.tabs.wording import named
+from tfvis_nb.display.tabs.wording import named, unnumbered
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
@@ -94,7 +94,7 @@ def blocks(trace: Trace, against: Trace | None = None) -> list[Block]:
             for column in figures(buffer_origins.ORIGINS, (by, label, "name"))
         ),
         _buffers(trace),
-        *_program_tables(trace),
+        *_program_tables(trace, against),
     ]
 
 
@@ -159,7 +159,7 @@ def _failure(trace: Trace) -> list[Block]:
 def _peaks(trace: Trace, against: Trace | None) -> TableBlock:
     peaks = memory_usage.memory_peaks(trace)
     before = None if against is None else memory_usage.memory_peaks(against)
-    peaks, change = with_exact_changes(peaks, before, ["task", "allocator"], "peak_bytes")
+    peaks, change = with_exact_changes(peaks, before, ["task", "allocator"], "peak_bytes", "Peak")
     columns = [
         _ALLOCATOR,
         # In a profile a curve spans all steps; its peak lies in one.
@@ -197,7 +197,7 @@ def _use(trace: Trace, by: memory_breakdown.By, column: TableColumn, against: Tr
     """Return the use of memory at the highest peak of each allocator."""
     parts = memory_breakdown.memory_breakdown(trace, by)
     before = None if against is None else _at_highest_peaks(against, by)
-    parts, change = with_exact_changes(parts, before, ["task", "allocator", by], "bytes")
+    parts, change = with_exact_changes(parts, before, ["task", "allocator", by], "bytes", "Bytes")
     columns = [
         column,
         _ALLOCATOR,
@@ -289,7 +289,7 @@ def _buffers(trace: Trace) -> TableBlock:
     )
 
 
-def _program_tables(trace: Trace) -> list[TableBlock]:
+def _program_tables(trace: Trace, against: Trace | None) -> list[TableBlock]:
     """Return the tables of programs and buffers, if a compiled program has its buffer assignment."""
     parts = trace.program_memory
     if why_not(parts):
@@ -307,11 +307,20 @@ def _program_tables(trace: Trace) -> list[TableBlock]:
         ("shape", "Shape", "text"),
     )
     shown = parts.head(MOST_ROWS)
+    before = None if against is None or why_not(against.program_memory) else _totals(against.program_memory)
+    totals, change = with_exact_changes(
+        _totals(parts), before, ["unnumbered", "memory_space"], "total", "Total"
+    )
     return [
         table(
             "Memory of compiled programs",
-            _totals(parts),
-            [*figures(program_memory.FIGURES, ("program", "Program", "name"), space), *_TOTALS],
+            totals,
+            [
+                *figures(program_memory.FIGURES, ("program", "Program", "name"), space),
+                *_TOTALS[:1],
+                *change,
+                *_TOTALS[1:],
+            ],
             definition="Bytes of the buffers below. Programs share buffers if the output of one is the"
             " parameter of another, so their totals do not add up.",
             bar="total",
@@ -333,6 +342,5 @@ def _totals(parts: pd.DataFrame) -> pd.DataFrame:
     where = ["program", "memory_space"]
     sums = parts.pivot_table(index=where, columns="kind", values="bytes", aggfunc="sum", fill_value=0)
     sums = sums.reindex(columns=[*_KINDS], fill_value=0)
-    return (
-        sums.assign(total=sums.sum(axis=1)).sort_values("total", ascending=False, kind="stable").reset_index()
-    )
+    sums = sums.assign(total=sums.sum(axis=1)).sort_values("total", ascending=False, kind="stable")
+    return sums.reset_index().assign(unnumbered=lambda rows: unnumbered(rows["program"]))

@@ -1,6 +1,7 @@
 """The tab of ops: where time was spent, by op, scope and function; why functions were traced again."""
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -9,12 +10,13 @@ import pandas as pd
 from tfvis_nb.analysis.events.activity import ACTIVITIES, activity
 from tfvis_nb.analysis.events.locations import locations
 from tfvis_nb.analysis.functions import functions, retraces
+from tfvis_nb.analysis.functions.calls import function_events
 from tfvis_nb.analysis.steps import cpu_ops_between_kernels, op_statistics, scope_tree
 from tfvis_nb.analysis.steps.compare import compare
 from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.against import with_changes
+from tfvis_nb.display.tabs.against import with_changes, with_group_changes
 from tfvis_nb.display.tabs.blocks import (
     MOST_ROWS,
     Block,
@@ -44,9 +46,9 @@ def blocks(trace: Trace, against: Trace | None = None) -> list[Block]:
     return [
         _statistics(trace, "op", "By op type", against),
         _statistics(trace, "name", "By node", against),
-        _scopes(trace),
-        _on_cpu(trace),
-        *_function_tables(trace),
+        _scopes(trace, against),
+        _on_cpu(trace, against),
+        *_function_tables(trace, against),
     ]
 
 
@@ -132,24 +134,33 @@ def _colours(trace: Trace, rows: pd.DataFrame) -> list[str]:
     return ["" if side == "network" else one for one, side in zip(what, rows["side"], strict=True)]
 
 
-def _scopes(trace: Trace) -> TableBlock:
+def _scopes(trace: Trace, against: Trace | None) -> TableBlock:
     scopes = scope_tree.scope_tree(trace)
+    # The root is not a scope, and single nodes have their own table.
+    inner = scopes.index.isin(scopes["parent"]) & (scopes["parent"] >= 0)
+    rows = scopes[inner].sort_values(["device_ns", "host_ns"], ascending=False, kind="stable")
+    reason = why_not(scopes) or (NONE if len(rows) else Text("no_scopes"))
+    side = "device" if rows["device_ns"].any() else "host"
+    times = partial(scope_tree.scope_times, side=side)
+    rows, change = with_group_changes(rows, trace, against, ["scope"], times)
+    on_device, on_host = (change if side == each else [] for each in ("device", "host"))
     columns = [
         key("scope", "Scope", "name"),
+        *figures(scope_tree.FIGURES, ("device_ns", "Device", "ns")),
+        *on_device,
         *figures(
             scope_tree.FIGURES,
-            ("device_ns", "Device", "ns"),
             ("device_share", "% of device", "share"),
             ("host_ns", "Host", "ns"),
+        ),
+        *on_host,
+        *figures(
+            scope_tree.FIGURES,
             ("host_share", "% of host", "share"),
             ("network_ns", "Network", "ns"),
             ("events", "Events", "count"),
         ),
     ]
-    # The root is not a scope, and single nodes have their own table.
-    inner = scopes.index.isin(scopes["parent"]) & (scopes["parent"] >= 0)
-    rows = scopes[inner].sort_values(["device_ns", "host_ns"], ascending=False, kind="stable")
-    reason = why_not(scopes) or (NONE if len(rows) else Text("no_scopes"))
     return table(
         "By name scope",
         rows,
@@ -162,8 +173,10 @@ def _scopes(trace: Trace) -> TableBlock:
     )
 
 
-def _on_cpu(trace: Trace) -> TableBlock:
+def _on_cpu(trace: Trace, against: Trace | None) -> TableBlock:
     on_cpu = cpu_ops_between_kernels.cpu_ops_between_kernels(trace)
+    keys, times = ["name", "op", "where"], cpu_ops_between_kernels.cpu_op_times
+    on_cpu, change = with_group_changes(on_cpu, trace, against, keys, times)
     columns = [
         key("name", "Node", "name"),
         key("op", "Op"),
@@ -172,6 +185,10 @@ def _on_cpu(trace: Trace) -> TableBlock:
             ("where", "Location", "text"),
             ("gpu_idle_exclusive_ns", "GPU idle", "ns"),
             ("total_ns", "Time", "ns"),
+        ),
+        *change,
+        *figures(
+            cpu_ops_between_kernels.FIGURES,
             ("count", "Count", "count"),
             ("to_host", "Copies to host", "count"),
             ("to_host_bytes", "Bytes to host", "bytes"),
@@ -195,18 +212,19 @@ def _on_cpu(trace: Trace) -> TableBlock:
     )
 
 
-def _function_tables(trace: Trace) -> list[TableBlock]:
+def _function_tables(trace: Trace, against: Trace | None) -> list[TableBlock]:
     """Return both tables if functions are called or traced; the second only if some are traced again."""
     calls = trace.functions
     if why_not(calls):
         return []
     again = calls["retraces"].any()
-    return [_functions(trace), *([_retraces(trace)] if again else [])]
+    return [_functions(trace, against), *([_retraces(trace)] if again else [])]
 
 
-def _functions(trace: Trace) -> TableBlock:
+def _functions(trace: Trace, against: Trace | None) -> TableBlock:
     calls = trace.functions
     several = len(calls["task"].unique()) > 1
+    calls, change = with_group_changes(calls, trace, against, ["task", "name"], _call_times)
     columns = [
         *([key("task", "Task")] if several else []),
         *figures(
@@ -214,6 +232,10 @@ def _functions(trace: Trace) -> TableBlock:
             ("name", "Function", "name"),
             ("calls", "Calls", "count"),
             ("total_ns", "Total", "ns"),
+        ),
+        *change,
+        *figures(
+            functions.FIGURES,
             ("traces", "Traced", "count"),
             ("retraces", "Again", "count"),
             ("tracing_ns", "Tracing", "ns"),
@@ -232,6 +254,13 @@ def _functions(trace: Trace) -> TableBlock:
         zoom=ZoomTargets(trace).of_events(rows["longest"].head(MOST_ROWS)),
         order="largest",
     )
+
+
+def _call_times(trace: Trace) -> pd.DataFrame:
+    """Return task, function, step and duration of each call."""
+    calls = function_events(trace).calls
+    step = trace.events["step"].to_numpy()[calls["event"]]
+    return calls[["task", "name"]].assign(step=step, amount=calls["duration_ns"])
 
 
 def _retraces(trace: Trace) -> TableBlock:

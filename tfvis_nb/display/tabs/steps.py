@@ -6,6 +6,7 @@ from tfvis_nb.analysis.unavailable import NONE, why_not
 from tfvis_nb.core.step_spans import STEP_NS
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import only_step
+from tfvis_nb.display.tabs.against import with_base_shares
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Block, TableBlock, TableColumn, chart, figures, key, table
 from tfvis_nb.display.tabs.wording import activity_label, named
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
@@ -13,6 +14,7 @@ from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text
 
 _CHART = "The duration of each step; the dashed line is the median."
+_WITH_BASE = f"{_CHART[:-1]}, the dotted one that of the base."
 
 
 def why_none(trace: Trace) -> str:
@@ -22,12 +24,14 @@ def why_none(trace: Trace) -> str:
     return why_not(stragglers.late_tasks(trace)) if _meet(trace) else only_step(trace)
 
 
-def blocks(trace: Trace) -> list[Block]:
+def blocks(trace: Trace, against: Trace | None = None) -> list[Block]:
     """Return the chart of steps, the figures of each step, and stragglers if there are several tasks."""
     steps: list[Block] = []
     if _several(trace):
-        steps = [chart(trace, "steps", _CHART), _table(trace), _against_median(trace)]
-    return [*steps, _late_tasks(trace)] if _meet(trace) else steps
+        has_base = against is not None and slow_steps.median_step_ns(against) is not None
+        block = chart(trace, "steps", _WITH_BASE if has_base else _CHART, against=against)
+        steps = [block, _table(trace), _against_median(trace)]
+    return [*steps, _late_tasks(trace, against)] if _meet(trace) else steps
 
 
 def _table(trace: Trace) -> TableBlock:
@@ -98,8 +102,10 @@ def _meet(trace: Trace) -> bool:
     return any(table["task"].nunique() > 1 for table in (trace.events, trace.collective_waits))
 
 
-def _late_tasks(trace: Trace) -> TableBlock:
+def _late_tasks(trace: Trace, against: Trace | None) -> TableBlock:
     late = stragglers.late_tasks(trace)
+    before = None if against is None else stragglers.late_tasks(against)
+    late, change = with_base_shares(late, before, ["task", "kind"], "share", "Share")
     columns = [
         key("task", "Task"),
         *figures(
@@ -109,6 +115,10 @@ def _late_tasks(trace: Trace) -> TableBlock:
             ("last", "Times last", "count"),
             ("sole_wait_ns", "Wait caused", "ns"),
             ("share", "Share", "share"),
+        ),
+        *change,
+        *figures(
+            stragglers.FIGURES,
             ("waited_ns", "Waited", "ns"),
             ("lateness_mean_ns", "Mean lag", "ns"),
         ),

@@ -3,10 +3,9 @@
 import pandas as pd
 
 from tfvis_nb.analysis.communication import bandwidth, slowest_transfers, transfer_matrix
-from tfvis_nb.analysis.steps.compare_groups import compare_groups
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.display.tabs.against import with_changes
+from tfvis_nb.display.tabs.against import with_group_changes
 from tfvis_nb.display.tabs.blocks import (
     MOST_ROWS,
     Block,
@@ -59,8 +58,7 @@ def _between(rows: pd.DataFrame) -> pd.DataFrame:
 
 def _matrix(trace: Trace, against: Trace | None) -> TableBlock:
     routes_table = transfer_matrix.transfer_matrix(trace)
-    changes = None if against is None else compare_groups(against, trace, _ROUTE, _times)
-    routes_table, change = with_changes(routes_table, changes, _ROUTE)
+    routes_table, change = with_group_changes(routes_table, trace, against, _ROUTE, _times)
     columns = [
         *_ENDS,
         *figures(

@@ -27,6 +27,7 @@ from tfvis_nb.core.labels import device_location, printable, task_label
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.prediction import BETWEEN, HIDDEN, ON_GPU, ON_TIME
 from tfvis_nb.core.trace import Trace
+from tfvis_nb.display.tabs.against import with_base_shares
 from tfvis_nb.display.tabs.blocks import (
     LONGEST_TEXT,
     Block,
@@ -98,7 +99,7 @@ def why_none(trace: Trace) -> str:
     return ""
 
 
-def blocks(trace: Trace) -> list[Block]:
+def blocks(trace: Trace, against: Trace | None = None) -> list[Block]:
     """Return the control, and a table of the cost of each activity."""
     if reason := why_none(trace):
         nothing = pd.DataFrame(columns=[column.name for column in _COSTS])
@@ -110,7 +111,7 @@ def blocks(trace: Trace) -> list[Block]:
         "choices": _choices(trace),
         "now": _now(trace),
     }
-    return [control, _costs(trace)]
+    return [control, _costs(trace, against)]
 
 
 @per_trace
@@ -298,7 +299,7 @@ def _activities(trace: Trace) -> list[str]:
     ]
 
 
-def _costs(trace: Trace) -> TableBlock:
+def _costs(trace: Trace, against: Trace | None) -> TableBlock:
     """Tabulate the steps without each of the activities whose removal saves time."""
     rows = [
         (activity_label(name), _saved_in_median_step(trace, name), saved.share, along)
@@ -307,8 +308,14 @@ def _costs(trace: Trace) -> TableBlock:
     ]
     costs = pd.DataFrame(rows, columns=[column.name for column in _COSTS])
     costs = costs.sort_values("saved_share", ascending=False, kind="stable")
+    before = None
+    if against is not None and not why_none(against):
+        shares = [(activity_label(name), saved.share) for name, (_, saved) in _saved(against).items()]
+        before = pd.DataFrame(shares, columns=["activity", "saved_share"])
+    costs, change = with_base_shares(costs, before, ["activity"], "saved_share", "% of step time")
+    columns = [*_COSTS[:-1], *change, _COSTS[-1]]
     reason = "" if rows else Text("no_activity_saves")
-    return table("Steps without an activity", costs, _COSTS, definition=_SAVING, reason=reason)
+    return table("Steps without an activity", costs, columns, definition=_SAVING, reason=reason)
 
 
 @per_trace

@@ -32,6 +32,11 @@ def device_label(name: object) -> str:
     return device_location(name) if isinstance(name, str) else ""
 
 
+def unnumbered(programs: pd.Series) -> pd.Series:
+    """Return names of compiled programs without their numbers, which differ between recordings."""
+    return programs.astype(str).str.replace(r"\(\d+\)$", "", regex=True)
+
+
 def placed(trace: Trace, events: np.ndarray) -> list[str]:
     """Return the task, device and lane of each event."""
     rows = trace.events[["task", "device", "lane"]].take(events).astype(str)
