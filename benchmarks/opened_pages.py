@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, sync_playwright
 
 from benchmarks.table import Row, bounded, show
 from benchmarks.watching import launched
-from tfvis_nb import Trace, read_trace, show_dashboard
+from tfvis_nb import Trace, read_trace, show_dashboard, show_timeline
 
 DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
 TRACES = (
@@ -67,22 +67,25 @@ def main() -> None:
     """Count and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("files", type=Path, nargs="*", help="traces counted as well")
+    parser.add_argument("--against", type=Path, help="a base of these traces, counted instead of the others")
     arguments = parser.parse_args()
     rows: list[Row] = []
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         browser = launched(playwright)
-        for path in [*(DATA / name for name in TRACES), *arguments.files]:
+        base = None if arguments.against is None else read_trace(arguments.against)
+        for path in [*(DATA / name for name in TRACES if base is None), *arguments.files]:
             trace = read_trace(path)
             for kind in ("timeline", "dashboard"):
                 page = Path(folder) / f"{kind}.html"
-                _write(trace, kind, page)
+                _write(trace, base, kind, page)
                 rows += _rows(f"{path.name}, {kind}", _counted(browser, page))
         browser.close()
     show("Opened pages at 1280 x 800", rows)
 
 
-def _write(trace: Trace, kind: str, page: Path) -> None:
-    (trace if kind == "timeline" else show_dashboard(trace)).to_html(page)
+def _write(trace: Trace, base: Trace | None, kind: str, page: Path) -> None:
+    show = show_timeline if kind == "timeline" else show_dashboard
+    show(trace, against=base).to_html(page)
 
 
 def _counted(browser: Browser, path: Path) -> dict[str, Any]:

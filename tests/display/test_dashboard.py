@@ -118,7 +118,7 @@ def test_details_pushed_and_requested_are_computed_once(
 ) -> None:
     found = []
 
-    def slowly(*_: Any) -> bytes:
+    def slowly(*_: Any, **__: Any) -> bytes:
         found.append(threading.current_thread())
         time.sleep(0.2)
         return b"details"
@@ -143,7 +143,7 @@ def test_the_first_tab_comes_before_the_details(trace: tv.Trace, monkeypatch: py
         order.append(name)
         return compute(trace_, name, against)
 
-    def details(*_: Any) -> bytes:
+    def details(*_: Any, **__: Any) -> bytes:
         order.append("details")
         return b"details"
 
@@ -260,11 +260,12 @@ def test_options_are_the_timelines(trace: tv.Trace) -> None:
         shown.panels.height = 5
 
 
-def test_another_trace_has_a_tab(trace: tv.Trace) -> None:
+def test_another_trace_has_a_part_of_its_own(trace: tv.Trace) -> None:
     shown = tv.show_dashboard(trace, against=DATA / "local_mlp_step1.pb")
     assert [title for _, title, _ in shown.panels.get_state()["_tabs"]] == ["Overview"]
     assert shown.panels.titles() == [*titles(trace), COMPARISON]
-    assert shown.panels.tabs()[-1]["title"] == COMPARISON
+    compared = shown.panels.tabs()[-1]
+    assert (compared["tab"], compared["title"]) == ("Time", COMPARISON)
     card = shown.panels.tab("Overview")["blocks"][-1]
     assert card["lines"][0][0] == "Difference from the base"
     assert "too few steps" in card["step_time"][1][0]

@@ -14,6 +14,8 @@ from tests.support.page_options import page_options
 from tests.support.texts import raises_id
 from tests.wire_reader import read_container
 from tfvis_nb import Trace, events
+from tfvis_nb.analysis import overview
+from tfvis_nb.core.format import unbroken
 from tfvis_nb.display.bundles import bundle
 from tfvis_nb.display.timeline import delivery
 from tfvis_nb.display.timeline.timeline_widget import TimelineWidget, show_timeline
@@ -56,6 +58,18 @@ def test_columns_to_draw_are_sent_first_and_details_later(trace: Trace) -> None:
     assert state["_details"] == b""
     widget._repr_mimebundle_()
     assert read_container(widget._details)[0]["count"] == len(trace.events)
+
+
+def test_a_base_is_in_the_overview_and_in_pages() -> None:
+    shown, base = (real_trace(DATA / f"gpu_tf{version}_mlp.pb.xz") for version in (221, 218))
+    widget = Recording(shown, against=base)
+    widget.receive({"kind": "details"})
+    step_time = read_container(widget._details)[0]["overview"]["step_time"]
+    assert unbroken(overview(shown, base)["steps"]["change"]) in step_time[1][0]
+    assert widget.to_html() == shown.to_html(against=base)
+    assert widget.to_html(anonymize=True) == shown.to_html(against=base, anonymize=True)
+    part = shown.to_html(against=base, time_range="0ms:1ms")
+    assert widget.to_html(time_range="0ms:1ms") == part
 
 
 def test_a_view_inside_of_another_widget_asks_for_the_details(trace: Trace) -> None:
@@ -195,7 +209,7 @@ class Panic(BaseException):
 def test_details_that_cannot_be_made_are_answered(
     trace: Trace, content: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def fail(*_: object) -> None:
+    def fail(*_: object, **__: object) -> None:
         raise Panic
 
     widget = Recording(trace)

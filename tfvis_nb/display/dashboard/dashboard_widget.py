@@ -36,7 +36,7 @@ class Dashboard(HtmlExport, ComposedWidget):
     trace
         The trace to show.
     against
-        Another trace, the base: figures have their differences from it, and a tab compares both.
+        Another trace, the base: figures have their differences from it, and a part of *Time* compares both.
     selection, title, report, view, tracks, **options
         As in `tfvis_nb.show_timeline`.
 
@@ -65,7 +65,7 @@ class Dashboard(HtmlExport, ComposedWidget):
         self._against = against
         self._has_report = report
         self.timeline = LinkedTimeline(
-            trace, selection=selection, title=title, view=view, tracks=tracks, **options
+            trace, against=against, selection=selection, title=title, view=view, tracks=tracks, **options
         )
         self.timeline._write_page = self.to_html
         self.panels = PanelsWidget(self.timeline._shown, link=self.timeline._link, against=against)
@@ -202,7 +202,7 @@ def show_dashboard(
     source
         A `Trace`, or anything `tfvis_nb.read_trace` reads.
     against
-        Another trace, the base: figures have their differences from it, and a tab compares both.
+        Another trace, the base: figures have their differences from it, and a part of *Time* compares both.
     selection, title, report, view, tracks, **options
         As in `tfvis_nb.show_timeline`.
 

@@ -67,8 +67,7 @@ def dashboard_page(
     """Write a dashboard as one HTML text, without code unless `source`.
 
     `tabs` are results of `tfvis_nb.display.tabs.tab`, `options` those of the timeline with its ``selection``
-    in the form of the front end. `drawn` and `details` are given if already packed. `against` is the base
-    of the tabs.
+    in the form of the front end. `drawn` and `details` are given if already packed. `against` is the base.
     """
     if not source:
         trace, details = without_code(trace), None
@@ -77,7 +76,8 @@ def dashboard_page(
         tabs = [each if each["title"] == COMPARISON else tab(trace, each["title"], against) for each in tabs]
     beside = {"tabs": packed_tabs(tabs, bokehjs.version()), "bokeh": bokehjs.compressed_code()}
     size = sum(map(len, beside.values())) * 4 // 3
-    parts = packed_parts(trace, title, drawn=drawn, details=details, beside=size, max_bytes=max_bytes)
+    given = {"drawn": drawn, "details": details}
+    parts = packed_parts(trace, title, against=against, **given, beside=size, max_bytes=max_bytes)
     return framed(
         what="dashboard",
         title=printable(title, 200) or "Dashboard",

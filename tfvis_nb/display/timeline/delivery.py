@@ -26,12 +26,15 @@ CHUNK_BYTES = 4_000_000
 class Delivery:
     """Sends a trace to the front end in parts.
 
+    The overview has the differences from a base `against`.
+
     `first` is drawn first, as `tfvis_nb.display.wire.bars`.
     `rest` is how the front end gets the rest, empty if there is none.
     """
 
-    def __init__(self, trace: Trace, lanes: LaneOrder, title: str) -> None:
+    def __init__(self, trace: Trace, lanes: LaneOrder, title: str, against: Trace | None = None) -> None:
         self._trace = trace
+        self._against = against
         self._lanes = lanes
         self._answers: Answers[Entries] | None = None
         self._details = b""
@@ -55,7 +58,7 @@ class Delivery:
         """Everything that the details panel shows."""
         # Pushed by the thread of the cells and requested on another: one of them waits.
         with self._finding:
-            self._details = self._details or details(self._trace, self._lanes)
+            self._details = self._details or details(self._trace, self._lanes, against=self._against)
             return self._details
 
     def chunks(self, part: Part) -> Replies:

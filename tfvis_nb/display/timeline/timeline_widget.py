@@ -12,6 +12,7 @@ import pandas as pd
 import traitlets
 
 from tfvis_nb.analysis.events.lane_order import order_lanes
+from tfvis_nb.anonymizing.anonymized import anonymized
 from tfvis_nb.core.display_options import PictureOptions, TimelineOptions
 from tfvis_nb.core.html_export import MAX_BYTES
 from tfvis_nb.core.labels import one_line
@@ -53,6 +54,8 @@ class TimelineWidget(TimelineView, PictureExport):
     ----------
     trace
         The trace to show.
+    against
+        Another trace, the base: figures and findings have their differences from it.
     selection
         The initial selection; see `selection`.
     title
@@ -89,6 +92,7 @@ class TimelineWidget(TimelineView, PictureExport):
         self,
         trace: Trace,
         *,
+        against: Trace | None = None,
         selection: Any = None,
         title: str | None = None,
         keep: bool = False,
@@ -101,6 +105,7 @@ class TimelineWidget(TimelineView, PictureExport):
         check_title(title)
         check_flags(keep=keep, report=report)
         self._trace = trace
+        self._against = against
         self._given = options.keys()
         self._keep = keep
         self._report: Callable[[], str] = partial(static_report, trace) if report else str
@@ -108,7 +113,7 @@ class TimelineWidget(TimelineView, PictureExport):
         self._lanes = order_lanes(trace.events, at_most=MOST_LANES)
         self._shown = compress_gaps(trace)
         self._views_of = TraceViews(trace, self._shown, self._lanes)
-        self._delivery = Delivery(self._shown, self._lanes, self._title)
+        self._delivery = Delivery(self._shown, self._lanes, self._title, against)
         if view is not None:
             # Before creating a widget that would have to be closed again.
             now = {name: values[name] for name in VIEW_OPTIONS}
@@ -242,14 +247,16 @@ class TimelineWidget(TimelineView, PictureExport):
         check_title(title)
         values = {name: getattr(self, name) for name in timeline_options.DEFAULTS}
         anonymize, view = options.pop("anonymize", False), options.pop("view", None)
-        limits: dict[str, Any] = {"max_bytes": MAX_BYTES, "source": True} | options
+        limits: dict[str, Any] = {"max_bytes": MAX_BYTES, "source": True, "against": self._against} | options
         is_part = limits.pop("time_range", None) is not None
         if is_part or (anonymize and view is not None):
             title = self._title if title is None and not anonymize else title
             values |= {"view": view, "tracks": self._own, "anonymize": anonymize}
             return html_page(self._trace, title, **limits | options, **values)
         if anonymize:
-            shown, values = compress_gaps(self._trace.anonymized()), anonymized_options(values)
+            trace, *base = anonymized([self._trace, *([] if self._against is None else [self._against])])
+            limits |= {"against": base[0] if base else None}
+            shown, values = compress_gaps(trace), anonymized_options(values)
             return page_text(shown, title=title or "", selection=self._selection, **limits, **values)
         title = self._title if title is None else title
         payloads: dict[str, Any] = self._delivery.payloads if title == self._title else {}
@@ -328,6 +335,7 @@ def show_timeline(
 def show_timeline(
     source: Any,
     *,
+    against: Any = None,
     selection: Any = None,
     title: str | None = None,
     keep: bool = False,
@@ -340,6 +348,7 @@ def show_timeline(
 def show_timeline(
     source: Any,
     *,
+    against: Any = None,
     selection: Any = None,
     title: str | None = None,
     keep: bool = False,
@@ -360,6 +369,8 @@ def show_timeline(
         ``RunMetadata`` or ``StepStats``, or an iterable of those, one per step.
     selection, title, view, **options
         As in `TimelineWidget`.
+    against
+        A base, as in `TimelineWidget`, or anything `tfvis_nb.read_trace` reads; not for datasets.
     keep, tracks
         As in `TimelineWidget`; not for datasets.
     report
@@ -387,7 +398,7 @@ def show_timeline(
     ([90], 'op')
     """
     # A notebook's file cannot keep a dataset.
-    own: dict[str, Any] = {"keep": keep or None, "tracks": tracks}
+    own: dict[str, Any] = {"against": against, "keep": keep or None, "tracks": tracks}
     others: dict[str, Any] = {"run": run, "tasks": tasks, "steps": steps}
     if isinstance(source, TimelineSource):
         own, others = others, own
@@ -401,6 +412,7 @@ def show_timeline(
         return shown
     return TimelineWidget(
         as_trace(source),
+        against=None if against is None else as_trace(against),
         selection=selection,
         title=title,
         keep=keep,
