@@ -16,6 +16,7 @@ from tests.wire_reader import optional, read_container, read_drawn, signed, text
 from tfvis_nb import Trace, events, read_trace
 from tfvis_nb.analysis.events.bar_categories import categories
 from tfvis_nb.analysis.events.lane_order import order_lanes
+from tfvis_nb.analysis.steps.layers import event_layers
 from tfvis_nb.core.note_order import most_important_first
 from tfvis_nb.core.palette import CATEGORIES
 from tfvis_nb.display.large.layout import lay_out
@@ -148,6 +149,21 @@ def test_recorded_traces_come_back(path: Path) -> None:
     trace = real_trace(path)
     check_drawn(trace)
     check_details(trace)
+
+
+@pytest.mark.parametrize("name", ["gpu_tf221_mlp.pb.xz", "gpu_tf221_worker1.xplane.pb.xz"])
+def test_layers_come_back(name: str) -> None:
+    trace = real_trace(DATA / name)
+    header, columns = read_container(details(trace))
+    names, listed = trace.events["name"].tolist(), header["layers"]
+    got = {}
+    for row, event in enumerate(order_lanes(trace.events).rows.tolist()):
+        number = columns["layer"][row]
+        parts = names[event].split("/")[: number - len(listed) + 1]
+        got[event] = listed[number] if number < len(listed) else "/".join(parts)
+    layers = event_layers(trace)[0].to_pylist()
+    assert max(columns["layer"]) >= len(listed)
+    assert [got[event] for event in range(len(layers))] == layers
 
 
 @pytest.mark.parametrize("path", each(RECORDED))

@@ -105,6 +105,20 @@ describe("Details", () => {
     ]);
   });
 
+  it("takes layers from the names of events or from a list", async () => {
+    const named = makeDrawn([
+      { start: 0, name: "net/dense/MatMul" },
+      { start: 5, name: "net/dense_1/MatMul" },
+      { start: 9, name: "gemm" },
+      { start: 30, name: "init" },
+    ]);
+    const layer: Planned = { encoding: "shuffle", values: Uint16Array.of(2, 3, 1, 0) };
+    const bytes = await gzip(writeContainer({ ...header, layers: ["", "net/dense"] }, { ...columns, layer }));
+    const read = await readDetails(bytes, named);
+    expect([0, 1, 2, 3].map((event) => read.layer(event))).toEqual(["net", "net/dense_1", "net/dense", ""]);
+    expect(details.layer(0)).toBeNull();
+  });
+
   it("names ids and keeps all their digits", () => {
     expect([0, 1, 2, 3].flatMap((event) => details.ids(event))).toEqual([
       ["Priority", "-212710849528959021"],

@@ -172,7 +172,14 @@ export class Details {
   /** Path of the event's layer; "" outside of layers, null if layers are not known here. */
   layer(event: number): string | null {
     const layer = this.#container.column("layer")?.[this.#rows[event]];
-    return layer === undefined ? null : (this.#header.layers?.[layer] ?? null);
+    const { layers } = this.#header;
+    if (layer === undefined || !layers) return null;
+    if (layer < layers.length) return layers[layer];
+    // Most layers are the first parts of the event's name.
+    const name = this.#drawn.names.get(this.#drawn.name[event]);
+    let end = -1;
+    for (let part = layers.length; part <= layer; part++) end = name.indexOf("/", end + 1);
+    return name.slice(0, end);
   }
 
   source(event: number): string | null {

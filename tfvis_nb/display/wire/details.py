@@ -78,7 +78,7 @@ class DetailsHeader(TypedDict):
     counters_unsent: int  # Series after the last track
     overview: NotRequired[Overview]
     code: NotRequired[CodeHeader]
-    layers: NotRequired[list[str]]  # Names; that of events outside layers is empty
+    layers: NotRequired[list[str]]  # Names that are no first parts of those of events, the empty one first
 
 
 def details(
@@ -182,12 +182,30 @@ def _late_task(trace: Trace) -> str:
 
 
 def _layers(trace: Trace, rows: np.ndarray) -> tuple[list[str], dict[str, WireColumn]]:
-    """Store the layer of each event, and return their names; nothing if no event has one."""
+    """Store the layer of each event; nothing if no event has one.
+
+    Most layers are the first parts of the event's name, and then the number of these parts is stored. Returns
+    the names of the other layers.
+    """
     layer, _ = event_layers(trace)
-    names: list[str] = layer.dictionary.to_pylist()
-    if not any(names):
+    layers: list[str] = layer.dictionary.to_pylist()
+    if not any(layers):
         return [], {}
-    return names, {"layer": number_column(np.asarray(layer.indices)[rows], len(names))}
+    (name,), texts = number_texts([trace.events["name"]])
+    names: list[str] = texts.to_pylist()
+    # Steps repeat each other, so each pair is checked only once.
+    pairs, pair = np.unique(np.asarray(layer.indices).astype("u8") << 32 | name, return_inverse=True)
+    parts = np.zeros(len(pairs), "i8")
+    numbers = np.zeros(len(pairs), "i8")
+    others = {"": 0}
+    for index, number in enumerate(pairs.tolist()):
+        own = layers[number >> 32]
+        if own and names[number & 0xFFFFFFFF].startswith(f"{own}/"):
+            parts[index] = own.count("/") + 1
+        else:
+            numbers[index] = others.setdefault(own, len(others))
+    numbers = np.where(parts > 0, len(others) - 1 + parts, numbers)
+    return list(others), {"layer": number_column(numbers[pair][rows], int(numbers.max()) + 1)}
 
 
 def _optional(values: pd.Series, relative: Callable[[np.ndarray], np.ndarray] | None = None) -> WireColumn:
