@@ -14,6 +14,8 @@ export interface Reply {
   of?: number;
   /** Questions only. */
   answer?: unknown;
+  /** Signs of life only: when to send the next one, if nothing is pushed before. */
+  again_s?: number;
 }
 
 /**

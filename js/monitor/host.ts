@@ -28,7 +28,7 @@ export interface NamedFile {
 }
 
 /** How often the kernel hears that the monitor is open; without that it stops reading the file. */
-const SIGN_OF_LIFE_MS = 30_000;
+const SIGN_OF_LIFE_S = 30;
 
 const KERNEL_GONE_MESSAGE =
   "The kernel has ended or was restarted. Run the cell again to continue; a job in another process keeps recording.";
@@ -120,8 +120,9 @@ export class MonitorHost {
   protected async signs(): Promise<void> {
     const end = endOf(this.model);
     while (!this.signal.aborted && !end.aborted) {
-      await this.ask({ kind: "watch" }).catch(() => {});
-      await new Promise((resolve) => setTimeout(resolve, SIGN_OF_LIFE_MS));
+      const answer = await this.ask({ kind: "watch" }).catch(() => null);
+      const seconds = answer?.reply.again_s ?? SIGN_OF_LIFE_S;
+      await new Promise((resolve) => setTimeout(resolve, 1000 * seconds));
     }
   }
 

@@ -2,8 +2,10 @@
 
 import json
 import threading
+import time
 import uuid
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import anywidget
@@ -15,10 +17,15 @@ from traitlets import TraitError
 
 import tfvis_nb as tv
 from tests.real_traces import DATA, real_trace
+from tests.support.conditions import wait_until
 from tests.support.fleet_dataset import fleet_dataset
 from tfvis_nb import Trace, events
 from tfvis_nb.display.composed import PartOfWidget
+from tfvis_nb.display.monitor import monitor_widget
 from tfvis_nb.fleet.dataset import TraceDataset
+from tfvis_nb.session.file.entries import Signature
+from tfvis_nb.session.file.writer import Writer
+from tfvis_nb.texts import id_of
 
 pytestmark = pytest.mark.slow
 
@@ -58,6 +65,7 @@ class Sent(comm.base_comm.BaseComm):
 
     def __init__(self, **options: Any) -> None:
         self.state: dict[str, Any] = {}
+        self.sent: list[dict[str, Any]] = []
         self.session.opened.append(self)
         super().__init__(**options)
 
@@ -65,6 +73,8 @@ class Sent(comm.base_comm.BaseComm):
         assert threading.current_thread() is self.session.thread
         if msg_type == "comm_open" or (data or {}).get("method") == "update":
             self.state |= data["state"]
+        elif (data or {}).get("method") == "custom":
+            self.sent.append(data["content"])
 
     def receive(self, content: dict[str, Any]) -> None:
         """Have the front end send a message."""
@@ -119,6 +129,52 @@ def test_tabs_are_computed_where_no_thread_may_send(session: Session, show: Call
     tabs = only.state["_panels__tabs"]
     assert computed() == [title for _, title, _ in tabs]
     assert computed() == [json.loads(only.state[f"_panels_{trait}"])["title"] for *_, trait in tabs]
+    shown.close()
+
+
+def test_monitor_is_asked_again_where_no_thread_may_send(session: Session, tmp_path: Path) -> None:
+    shown = tv.monitor(tmp_path / "run.tfvis")
+    shown._repr_mimebundle_()
+    (only,) = [each for each in session.opened if each.state["_model_module"] == "anywidget"]
+    assert json.loads(only.state["_state"])["signatures"] == []
+    writer = Writer(tmp_path / "run.tfvis", keep=None)
+    writer.add_signature(Signature("session", "train", "loss:0"))
+    only.receive({"kind": "watch", "id": "7"})
+    assert [each["label"] for each in json.loads(only.state["_state"])["signatures"]] == ["train"]
+    assert only.sent == [{"kind": "watch", "id": "7", "again_s": 1.0}]
+    assert not [each for each in threading.enumerate() if each.name == "tfvis-nb monitor"]
+    writer.close({})
+    # As for the next visitor of the page.
+    other = tv.monitor(tmp_path / "run.tfvis")
+    assert other is not shown
+    shown.close()
+    other.close()
+
+
+def test_a_failed_send_ends_a_thread_with_one_line(
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    session: Session,
+    trace: tv.Trace,
+    tmp_path: Path,
+) -> None:
+    # A host that is not known to have such sessions.
+    monkeypatch.setattr(Sent, "__module__", "comm")
+    shown = tv.show_dashboard(trace)
+    shown._repr_mimebundle_()
+    wait_until(lambda: len(caplog.records) == 1)
+    monitor = tv.monitor(tmp_path / "run.tfvis")
+    monkeypatch.setattr(monitor_widget, "LOOK_S", 0.01)
+    monitor._repr_mimebundle_()
+    Writer(tmp_path / "run.tfvis", keep=None).close({})
+    wait_until(lambda: len(caplog.records) == 2)
+    (only,) = [each for each in session.opened if "_opened" in each.state and "_state" in each.state]
+    only.receive({"kind": "watch", "id": "7"})
+    assert only.sent[-1]["again_s"] == 0.01
+    time.sleep(0.2)
+    assert [id_of(each.msg) for each in caplog.records] == ["widget_not_updated"] * 2
+    assert not [each for each in caplog.records if each.exc_info or "\n" in each.getMessage()]
+    monitor.close()
     shown.close()
 
 

@@ -10,7 +10,7 @@ import traitlets
 
 from tfvis_nb.display import bokehjs
 from tfvis_nb.display import options as timeline_options
-from tfvis_nb.display.comm_thread import may_send_from_threads
+from tfvis_nb.display.comm_thread import may_send_from_threads, start_sending
 from tfvis_nb.display.composed import PartOfWidget
 from tfvis_nb.display.messages import Replies, answer_messages, message
 from tfvis_nb.display.refusals import refusal_of
@@ -85,9 +85,7 @@ class ComputedTabs(PartOfWidget):
             return
         with self._starting:
             if self._worker is None and not self._closing.is_set():
-                # A daemon, because no process waits for a chart before it ends.
-                self._worker = threading.Thread(target=self._push, name="tfvis-nb dashboard", daemon=True)
-                self._worker.start()
+                self._worker = start_sending(self._push, "tfvis-nb dashboard")
 
     def _wait_for_first(self) -> None:
         """Wait until the first tab is computed, at most `FIRST_S`; not at all if nothing computes it."""
@@ -197,9 +195,11 @@ class ComputedTabs(PartOfWidget):
         self._current = title
         errors = {at: text for at, text in self._errors.items() if at != title}
         try:
-            self.set_trait(self._trait_of[title], json.dumps(self.tab(title), allow_nan=False))
+            content = json.dumps(self.tab(title), allow_nan=False)
         except BaseException as error:  # noqa: BLE001 - the user waits in the browser
             errors[title] = refusal_of(error, f"the tab {title}").sentence
+        else:
+            self.set_trait(self._trait_of[title], content)
         self._errors = errors
 
     @message()

@@ -20,6 +20,7 @@ from tfvis_nb.core.markup import html_table
 from tfvis_nb.core.options import only_known_options
 from tfvis_nb.display import options as timeline_options
 from tfvis_nb.display.bundles import bundle, bundle_path, widget_bundle
+from tfvis_nb.display.comm_thread import is_of_one_user, may_send_from_threads, start_sending
 from tfvis_nb.display.messages import (
     Annotations,
     Command,
@@ -120,16 +121,18 @@ class MonitorWidget(StoredWidget):
                 self._state = state
 
     def _push_until(self, until: float) -> None:
-        """Check the session repeatedly until a time of ``time.monotonic``."""
+        """Check the session repeatedly until a time of ``time.monotonic``, where threads may send."""
         with self._switching:
             self._until = until
-            if self._pusher is None and not self._closing.is_set():
-                # A daemon, so that a visible monitor does not keep a process from ending.
-                self._pusher = threading.Thread(target=self._push, name="tfvis-nb monitor", daemon=True)
-                self._pusher.start()
+            if self._pusher is None and may_send_from_threads(self.comm) and not self._closing.is_set():
+                self._pusher = start_sending(self._push, "tfvis-nb monitor")
+
+    @property
+    def _pause_s(self) -> float:
+        return max(LOOK_S, len(self._state) / BYTES_PER_S)
 
     def _push(self) -> None:
-        while not self._closing.wait(max(LOOK_S, len(self._state) / BYTES_PER_S)):
+        while not self._closing.wait(self._pause_s):
             with self._switching:
                 if time.monotonic() > self._until:
                     self._pusher = None
@@ -149,7 +152,8 @@ class MonitorWidget(StoredWidget):
         apart = threading.current_thread() is not threading.main_thread()
         self._look()
         self._push_until(time.monotonic() + SEEN_S if apart else math.inf)
-        return [({}, [])]
+        pushes = self._pusher is not None and self._pusher.is_alive()
+        return [({} if pushes else {"again_s": self._pause_s}, [])]
 
     @message(writes=True)
     def _on_command(self, command: Command = _NO_COMMAND) -> Replies:
@@ -244,7 +248,7 @@ def monitor(path: str | Path, *, height: int | None = None) -> MonitorWidget:
     >>> shown.close()
     """
     session = SavedSession(path)
-    for shown in list(_open):
+    for shown in _reusable():
         if shown.session.path == session.path:
             return _with_height(shown, height)
     return monitor_of(session, height=height)
@@ -252,10 +256,14 @@ def monitor(path: str | Path, *, height: int | None = None) -> MonitorWidget:
 
 def monitor_of(session: SavedSession, *, height: int | None = None) -> MonitorWidget:
     """Return the monitor of a session, reusing an existing one when a cell runs again."""
-    for shown in list(_open):
+    for shown in _reusable():
         if shown.session is session:
             return _with_height(shown, height)
     return _with_height(MonitorWidget(session), height)
+
+
+def _reusable() -> list[MonitorWidget]:
+    return [shown for shown in _open if is_of_one_user(shown.comm)]
 
 
 def _with_height(shown: MonitorWidget, height: int | None) -> MonitorWidget:
