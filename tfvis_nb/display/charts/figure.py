@@ -32,11 +32,15 @@ class _Shown(figure):
         """Its title, empty if the user has removed it."""
         return str(self.title.text) if isinstance(self.title, Title) and self.title.text else "Chart"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        """Return a widget that draws the current figure, and a text for front ends without widgets."""
+    def _display_(self) -> Any:
+        """Return a widget that draws the current figure: marimo shows Bokeh's own only with a network."""
         from tfvis_nb.display.charts.chart_widget import ChartWidget
 
-        bundled: Any = ChartWidget(self, title=self.called)._repr_mimebundle_(**kwargs)
+        return ChartWidget(self, title=self.called)
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+        """Return that widget, and a text for front ends without widgets."""
+        bundled: Any = self._display_()._repr_mimebundle_(**kwargs)
         data, metadata = bundled if isinstance(bundled, tuple) else (bundled, {})
         title = html.escape(printable(self.called, 200))
         static = f"<p><b>{title}</b></p><p>Run the notebook to see this chart.</p>"
