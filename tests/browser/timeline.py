@@ -19,6 +19,10 @@ _FACTS = """(panel) => [...panel.querySelectorAll('dl dt')].map(
     (term) => [term.textContent, term.nextElementSibling.textContent])"""
 
 
+DRAWN_WITHIN = 90_000
+"""Milliseconds: a kernel that has just started imports and reads first, and may have to share the machine."""
+
+
 class Timeline:
     """Drives one timeline.
 
@@ -40,7 +44,7 @@ class Timeline:
 
     def wait(self) -> Timeline:
         """Wait until it reports that it is drawn."""
-        expect(self.root).to_have_attribute("data-drawn", "true")
+        expect(self.root).to_have_attribute("data-drawn", "true", timeout=DRAWN_WITHIN)
         return self
 
     def facts(self) -> dict[str, str]:
