@@ -4,6 +4,7 @@
 #   make check   in a minute: linters, types, and the quick tests without a browser, a notebook or TensorFlow
 #   make test    all of it; what holds of every trace with a sample of them
 #   make test-all  the same with every trace, more examples, and the tests that are left out for their time
+#   make hosts   the tests named in the tables of docs/compatibility.md, with environments of marimo, Shiny and others
 #   make versions  the quick tests with the lowest versions of the packages, and with those beside TensorFlow 2.15
 #   make bench   the figures, each beside what it is measured against
 #   make lint    linters and types alone
@@ -43,7 +44,7 @@ export PYTHONDONTWRITEBYTECODE :=
 
 TOOLS := quick ruff mypy imports tsc biome docs-current english row-numbers vitest
 
-.PHONY: demo check measure test test-all versions pytest chromium beside bench lint docs release dev clean $(TOOLS)
+.PHONY: demo check measure test test-all hosts versions pytest chromium beside bench lint docs release dev clean $(TOOLS)
 .DELETE_ON_ERROR:
 
 demo: $(INSTALLED) $(VIEW)
@@ -71,6 +72,11 @@ test test-all: $(INSTALLED) $(VIEW) chromium
 # Four processes keep two cores busy: one is for JupyterLab, one for other pages, and both often wait.
 pytest:
 	$(PY) -m pytest -n 4 --dist loadscope --no-loadscope-reorder tests tfvis_nb $(EXTENT)
+
+# Every test that the tables of hosts name. The first time this installs the hosts.
+HOSTS = $(shell sed '/^Untested/q' docs/compatibility.md | grep -o 'tests/[a-z_/]*\.py' | sort -u)
+hosts: $(INSTALLED) $(VIEW) chromium
+	$(PY) -m pytest --extent all $(HOSTS)
 
 # Without TensorFlow. Where Python has no wheels of these versions, this says that they were not tested.
 versions: $(INSTALLED) $(VIEW)

@@ -30,3 +30,13 @@ def test_every_public_name_is_in_the_reference() -> None:
     extension = {"load_ipython_extension", "unload_ipython_extension"}
     others = {"__version__", "analysis", "earlier_traces", "last_trace"}
     assert sorted(listed) == sorted([*of_packages, *set(tfvis_nb.__all__) - extension - others])
+
+
+def test_every_host_names_a_test_that_exists() -> None:
+    tables = (ROOT / "docs" / "compatibility.md").read_text(encoding="utf-8").partition("\nUntested")[0]
+    rows = [row for row in tables.splitlines() if row.startswith("| ") and not row.startswith("| host")]
+    assert len(rows) > 25
+    for row in rows:
+        named = re.findall(r"`(tests/[^`]+)`", row)
+        assert named, row
+        assert all((ROOT / name).is_file() for name in named), row

@@ -53,14 +53,14 @@ def run(python: Path, *arguments: str, cwd: Path = ROOT) -> str:
     return done.stdout
 
 
-def npm_packages(*wanted: str) -> Path:
-    """Return a folder with packages of npm, for what pages of other programs load from the network."""
+def npm_packages(name: str, *wanted: str) -> Path:
+    """Return a folder with packages of npm: other programs need them, or their pages load them."""
 
     def make(home: Path) -> None:
         npm = ["npm", "install", "--silent", "--no-save", "--ignore-scripts", "--prefix", str(home)]
         subprocess.run([*npm, *wanted], check=True)
 
-    return kept("npm", wanted, make) / "node_modules"
+    return kept(name, wanted, make) / "node_modules"
 
 
 def kept(name: str, wanted: Sequence[str], make: Callable[[Path], None]) -> Path:

@@ -1,4 +1,4 @@
-"""Voila, marimo, Panel and Solara, in their dark themes: pages of a running Python that are no notebook."""
+"""Voila, marimo, Shiny, Solara, Streamlit and Panel: pages of a running Python that are no notebook."""
 
 import re
 from pathlib import Path
@@ -7,12 +7,33 @@ import nbformat
 import pytest
 from playwright.sync_api import Page, Route, expect
 
+from tests.browser.comparison import Both
+from tests.browser.dashboard import Dashboard
+from tests.browser.fleet import FleetView
 from tests.browser.hosts.server import serving
-from tests.browser.probe import CELL, SHOWN_WITHIN, TABBED, TRACE, select_longest, tabs_work, works
+from tests.browser.monitor import Monitor
+from tests.browser.probe import (
+    CELL,
+    CELLS,
+    CHART,
+    COMPARISON,
+    DASHBOARD,
+    FLEET,
+    MONITOR,
+    SHOWN_WITHIN,
+    TRACE,
+    bokeh_draws,
+    export_picture,
+    finds,
+    folder_of_widgets,
+    monitor_works,
+    tabs_work,
+    widgets_work,
+    works,
+)
 from tests.browser.timeline import Timeline
 from tests.browser.watched import Watched
 from tests.support.environments import environment
-from tests.support.fleet_dataset import fleet_dataset
 from tests.support.requirements import requirements
 
 pytestmark = pytest.mark.thorough
@@ -59,17 +80,16 @@ widget = pn.pane.IPyWidget(timeline, sizing_mode="stretch_width")
 pn.Column(said, widget, pn.pane.HTML(frame)).servable()
 """
 
-PANEL_TABBED = f"""
+PANEL_WIDGETS = f"""
 import panel as pn
 import tfvis_nb
 
 pn.extension("ipywidgets")
-shown = [tfvis_nb.show_dashboard({str(TRACE)!r}), tfvis_nb.show_comparison({str(TRACE)!r}, {str(TRACE)!r})]
-shown.append(tfvis_nb.show_fleet("fleet"))
-pn.Column(*[pn.pane.IPyWidget(each, sizing_mode="stretch_width") for each in shown]).servable()
+shown = [{DASHBOARD}, {COMPARISON}, {FLEET}, {MONITOR}]
+pn.Column(*[pn.pane.IPyWidget(each, sizing_mode="stretch_width") for each in shown], {CHART}).servable()
 """
 
-MARIMO_TABBED = f"""
+MARIMO_WIDGETS = f"""
 import marimo
 app = marimo.App()
 
@@ -77,46 +97,73 @@ app = marimo.App()
 def _():
     import marimo as mo
     import tfvis_nb
-    tabbed = mo.ui.anywidget(tfvis_nb.show_dashboard({str(TRACE)!r}))
-    tabbed
-    return mo, tabbed, tfvis_nb
+    dashboard = mo.ui.anywidget({DASHBOARD})
+    dashboard
+    return mo, tfvis_nb
 
 @app.cell
 def _(mo, tfvis_nb):
-    both = mo.ui.anywidget(tfvis_nb.show_comparison({str(TRACE)!r}, {str(TRACE)!r}))
-    both
-    return (both,)
+    comparison = mo.ui.anywidget({COMPARISON})
+    comparison
+    return
 
 @app.cell
 def _(mo, tfvis_nb):
-    fleet = mo.ui.anywidget(tfvis_nb.show_fleet("fleet"))
+    fleet = mo.ui.anywidget({FLEET})
     fleet
-    return (fleet,)
+    return
+
+@app.cell
+def _(mo, tfvis_nb):
+    monitor = mo.ui.anywidget({MONITOR})
+    monitor
+    return
+
+@app.cell
+def _(tfvis_nb):
+    {CHART}
+    return
 """
 
 SHINY = f"""
 import tfvis_nb
-from shiny import App, ui
+from bokeh.embed import file_html
+from shiny import App, reactive, render, ui
 from shinywidgets import output_widget, render_widget
 
-app_ui = ui.page_fluid(*map(output_widget, ("tabbed", "both", "fleet", "alone")))
+page = file_html({CHART}, "inline", "Chart")
+widgets = map(output_widget, ("dashboard", "comparison", "fleet", "monitor", "timeline"))
+chart = ui.tags.iframe(srcdoc=page, width=700, height=400)
+app_ui = ui.page_fluid(ui.input_dark_mode(mode="dark"), ui.output_text("said"), *widgets, chart)
 
 def server(input, output, session):
-    @render_widget
-    def tabbed():
-        return tfvis_nb.show_dashboard({str(TRACE)!r})
+    names = reactive.value(["nothing"])
+
+    @render.text
+    def said():
+        return "selected: " + " ".join(names())
 
     @render_widget
-    def both():
-        return tfvis_nb.show_comparison({str(TRACE)!r}, {str(TRACE)!r})
+    def dashboard():
+        return {DASHBOARD}
+
+    @render_widget
+    def comparison():
+        return {COMPARISON}
 
     @render_widget
     def fleet():
-        return tfvis_nb.show_fleet("fleet")
+        return {FLEET}
 
     @render_widget
-    def alone():
-        return tfvis_nb.show_timeline({str(TRACE)!r})
+    def monitor():
+        return {MONITOR}
+
+    @render_widget
+    def timeline():
+        shown = tfvis_nb.show_timeline({str(TRACE)!r})
+        shown.on_selection(lambda rows: names.set(list(rows["name"])))
+        return shown
 
 app = App(app_ui, server)
 """
@@ -137,11 +184,27 @@ def Page():
         return timeline
 
     timeline = solara.use_memo(make, [])
-    tabbed = solara.use_memo(lambda: tfvis_nb.show_dashboard({str(TRACE)!r}), [])
-    both = solara.use_memo(lambda: tfvis_nb.show_comparison({str(TRACE)!r}, {str(TRACE)!r}), [])
-    fleet = solara.use_memo(lambda: tfvis_nb.show_fleet("fleet"), [])
+    dashboard = solara.use_memo(lambda: {DASHBOARD}, [])
+    comparison = solara.use_memo(lambda: {COMPARISON}, [])
+    fleet = solara.use_memo(lambda: {FLEET}, [])
+    monitor = solara.use_memo(lambda: {MONITOR}, [])
+    chart = solara.use_memo(lambda: {CHART}, [])
     solara.HTML(tag="p", unsafe_innerHTML=said, attributes={{"id": "said"}})
-    solara.Column(children=[timeline, tabbed, both, fleet])
+    solara.Column(children=[timeline, dashboard, comparison, fleet, monitor])
+    solara.display(chart)
+"""
+
+
+STREAMLIT = f"""
+import streamlit as st
+import streamlit.components.v1 as components
+import tfvis_nb
+from bokeh.embed import file_html
+
+components.html(tfvis_nb.read_trace({str(TRACE)!r}).to_html(), height=600)
+for widget in ({DASHBOARD}, {COMPARISON}, {FLEET}):
+    st.iframe(widget.to_html(), height=1000)
+st.iframe(file_html({CHART}, "inline", "Chart"), height=400)
 """
 
 
@@ -155,13 +218,13 @@ def dark(timeline: Timeline) -> None:
 def commands() -> Path:
     """The programs, with what our package requires; the package is this checkout's."""
     apps = ["voila>=0.5", "marimo", "panel", "ipywidgets_bokeh", "ipykernel", "solara[assets]"]
-    return environment("apps", [*requirements("fleet"), *apps, "shiny", "shinywidgets"])
+    return environment("apps", [*requirements("fleet"), *apps, "shiny", "shinywidgets", "streamlit"])
 
 
 def test_voila(page: Page, commands: Path, tmp_path: Path) -> None:
-    notebook = nbformat.v4.new_notebook(cells=[*map(nbformat.v4.new_code_cell, (CELL, *TABBED))])
+    notebook = nbformat.v4.new_notebook(cells=[*map(nbformat.v4.new_code_cell, (CELL, *CELLS))])
     nbformat.write(notebook, tmp_path / "probe.ipynb")
-    fleet_dataset(tmp_path)
+    folder_of_widgets(tmp_path)
     command: list[str | Path] = [
         commands / "voila",
         "--no-browser",
@@ -174,7 +237,7 @@ def test_voila(page: Page, commands: Path, tmp_path: Path) -> None:
         # Voila ends the page when all cells have run.
         page.goto(address, timeout=SHOWN_WITHIN)
         dark(works(page.locator(".tfvis-nb").first, page.locator(".widget-label")))
-        tabs_work(page)
+        widgets_work(page, tmp_path)
 
 
 def test_marimo(page: Page, commands: Path, tmp_path: Path) -> None:
@@ -193,33 +256,61 @@ def test_marimo(page: Page, commands: Path, tmp_path: Path) -> None:
         dark(works(page.locator(".tfvis-nb").first, page.locator("#said")))
 
 
-def test_tabs_in_marimo(page: Page, commands: Path, tmp_path: Path) -> None:
-    (tmp_path / "probe.py").write_text(MARIMO_TABBED)
-    fleet_dataset(tmp_path)
+def test_widgets_in_marimo(page: Page, commands: Path, tmp_path: Path) -> None:
+    (tmp_path / "probe.py").write_text(MARIMO_WIDGETS)
+    folder_of_widgets(tmp_path)
     options = ("--headless", "--no-token", "--port", "{port}", "probe.py")
     with serving([commands / "marimo", "run", *options], tmp_path) as address:
         page.goto(address)
-        tabs_work(page)
+        widgets_work(page, tmp_path)
 
 
-def test_tabs_in_shiny(page: Page, commands: Path, tmp_path: Path) -> None:
+def test_widgets_in_shiny(page: Page, commands: Path, tmp_path: Path) -> None:
     (tmp_path / "app.py").write_text(SHINY)
-    fleet_dataset(tmp_path)
+    folder_of_widgets(tmp_path)
     with serving([commands / "shiny", "run", "--port", "{port}", "app.py"], tmp_path) as address:
         page.goto(address)
         tabs_work(page)
-        select_longest(Timeline(page.locator(".tfvis-nb").last).wait())
+        monitor_works(Monitor(page.locator(".tfvis-nb-monitor")), tmp_path / "run.tfvis")
+        dark(works(page.locator(".tfvis-nb").last, page.locator("#said")))
+        bokeh_draws(page.frame_locator("iframe"))
 
 
 def test_solara_without_the_network(page: Page, commands: Path, tmp_path: Path) -> None:
     (tmp_path / "probe.py").write_text(SOLARA)
-    fleet_dataset(tmp_path)
+    folder_of_widgets(tmp_path)
     options = ("--no-open", "--production", "--host", "127.0.0.1", "--port", "{port}")
     with serving([commands / "solara", "run", "probe.py", *options], tmp_path) as address:
         watch = Watched(page, own=address)
         page.goto(address)
         dark(works(page.locator(".tfvis-nb").first, page.locator("#said")))
-        tabs_work(page)
+        widgets_work(page, tmp_path)
+        watch.end()
+
+
+def test_streamlit_without_the_network(page: Page, commands: Path, tmp_path: Path) -> None:
+    (tmp_path / "app.py").write_text(STREAMLIT)
+    folder_of_widgets(tmp_path)
+    settings = ("--server.port={port}", "--server.headless=true", "--browser.gatherUsageStats=false")
+    with serving([commands / "streamlit", "run", "app.py", *settings], tmp_path) as address:
+        watch = Watched(page, own=address)
+        page.goto(address)
+        frames = page.locator("iframe")
+        expect(frames).to_have_count(5, timeout=SHOWN_WITHIN)
+        timeline, dashboard, comparison, fleet, chart = (frames.nth(at).content_frame for at in range(5))
+        alone = Timeline(timeline.locator("#tfvis-root")).wait()
+        finds(alone, alone.title)
+        export_picture(alone)
+        page.emulate_media(color_scheme="dark")
+        dark(alone)
+        shown = Dashboard(dashboard.locator(".tfvis-timeline"), dashboard.locator(".tfvis-panels")).wait()
+        expect(shown.table("Breakdown", "Total over steps").locator("tbody tr").first).to_be_visible()
+        around = comparison.locator("#tfvis-root")
+        both = Both(around, comparison.locator(".tfvis-panels")).wait()
+        finds(Timeline(around), both.title)
+        view = FleetView(fleet.locator(".tfvis-fleet"), fleet.locator(".tfvis-panels")).wait()
+        expect(view.table("Outliers", "Slowest steps").locator("tbody tr").first).to_be_visible()
+        bokeh_draws(chart)
         watch.end()
 
 
@@ -256,10 +347,12 @@ def test_panel_with_and_without_the_network(page: Page, commands: Path, tmp_path
         assert [url for url in asked if "/anywidget@" in url]
 
 
-def test_tabs_in_panel(page: Page, commands: Path, tmp_path: Path) -> None:
-    (tmp_path / "probe.py").write_text(PANEL_TABBED)
-    fleet_dataset(tmp_path)
+def test_widgets_in_panel(page: Page, commands: Path, tmp_path: Path) -> None:
+    (tmp_path / "probe.py").write_text(PANEL_WIDGETS)
+    folder_of_widgets(tmp_path)
     serve_anywidget(page, commands)
     with serving([commands / "panel", "serve", "probe.py", "--port", "{port}"], tmp_path, "probe") as address:
         page.goto(address, timeout=SHOWN_WITHIN)
         tabs_work(page)
+        monitor_works(Monitor(page.locator(".tfvis-nb-monitor")), tmp_path / "run.tfvis")
+        bokeh_draws(page.locator(".bk-Figure").last)

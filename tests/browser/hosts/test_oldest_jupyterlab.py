@@ -1,23 +1,19 @@
 """The oldest JupyterLab, in another environment than its kernels, as JupyterHub has it."""
 
-import json
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
-import nbformat
 import pytest
 from playwright.sync_api import Page, expect
 
 from tests.browser.file_browser import FileBrowser
-from tests.browser.hosts.server import serving, wheel
+from tests.browser.hosts.elsewhere import kernel_elsewhere, run_all, server_commands, write_notebook
+from tests.browser.hosts.server import serving
 from tests.browser.notebook import save
 from tests.browser.probe import ALONE, CELL, works
 from tests.browser.timeline import Timeline
 from tests.real_traces import DATA
-from tests.support.environments import environment
-from tests.support.requirements import requirements
 
 pytestmark = pytest.mark.thorough
 
@@ -26,36 +22,15 @@ OLDEST = "jupyterlab==4.4.0"
 
 @pytest.fixture(scope="module")
 def commands(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    # The wheel alone must make the server ready.
-    built = wheel(tmp_path_factory.mktemp("wheel"))
-    home = environment("oldest-lab", [OLDEST, *requirements()])
-    install: list[str | Path] = [
-        home / "python",
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--force-reinstall",
-        "--no-deps",
-        built,
-    ]
-    subprocess.run(install, check=True)
-    return home
+    return server_commands("oldest-lab", [OLDEST], tmp_path_factory.mktemp("wheel"))
 
 
 def test_a_timeline_and_a_file_in_the_dark_theme(page: Page, commands: Path, tmp_path: Path) -> None:
-    kernel = tmp_path / "DATA" / "kernels" / "elsewhere" / "kernel.json"
-    kernel.parent.mkdir(parents=True)
-    argv = [sys.executable, "-m", "ipykernel_launcher", "-f", "{connection_file}"]
-    kernel.write_text(json.dumps({"argv": argv, "display_name": "Elsewhere", "language": "python"}))
+    kernel_elsewhere(tmp_path / "DATA")
     root = tmp_path / "root"
     root.mkdir()
-    facts = {"kernelspec": {"name": "elsewhere", "display_name": "Elsewhere", "language": "python"}}
-    where = nbformat.v4.new_code_cell("import sys; print(sys.executable)")
-    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(CELL), where], metadata=facts)
-    nbformat.write(notebook, root / "probe.ipynb")
-    alone = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(ALONE)], metadata=facts)
-    nbformat.write(alone, root / "alone.ipynb")
+    write_notebook(root / "probe.ipynb", CELL, "import sys; print(sys.executable)")
+    write_notebook(root / "alone.ipynb", ALONE)
     settings = tmp_path / "CONFIG" / "lab" / "user-settings" / "@jupyterlab" / "apputils-extension"
     settings.mkdir(parents=True)
     (settings / "themes.jupyterlab-settings").write_text('{"theme": "JupyterLab Dark"}')
@@ -94,12 +69,3 @@ def test_a_timeline_and_a_file_in_the_dark_theme(page: Page, commands: Path, tmp
         restored = Timeline(kept.content_frame.locator("#tfvis-root")).wait()
         restored.find("op:MatMul")
         expect(restored.title).to_contain_text("MatMul")
-
-
-def run_all(browser: FileBrowser, name: str) -> None:
-    browser.open(name)
-    page = browser.page
-    # Or else it asks which kernel to start.
-    expect(page.get_by_text("Elsewhere | Idle")).to_be_visible(timeout=90_000)
-    page.get_by_role("menuitem", name="Run", exact=True).click()
-    page.get_by_text("Run All Cells", exact=True).click()

@@ -1,4 +1,4 @@
-"""Pages that nbconvert and Jupyter Book make of a notebook, with the network and without it."""
+"""Notebooks that nbconvert, Jupyter Book and papermill run, as pages with the network and without it."""
 
 import os
 import subprocess
@@ -9,7 +9,8 @@ import nbformat
 import pytest
 from playwright.sync_api import Page, Route, expect
 
-from tests.browser.probe import ALONE
+from tests.browser.hosts.elsewhere import kernel_elsewhere
+from tests.browser.probe import ALONE, TRACE, export_picture, finds
 from tests.browser.timeline import Timeline
 from tests.support.environments import ROOT, environment, npm_packages
 from tests.support.requirements import requirements
@@ -20,7 +21,7 @@ SLIDE = {"slideshow": {"slide_type": "slide"}}
 
 
 def run(command: list[str | Path], folder: Path) -> None:
-    where = {**os.environ, "PYTHONPATH": str(ROOT)}
+    where = {**os.environ, "PYTHONPATH": str(ROOT), "JUPYTER_DATA_DIR": str(folder / "DATA")}
     done = subprocess.run(command, cwd=folder, env=where, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
@@ -38,17 +39,9 @@ def folder(tmp_path: Path) -> Path:
 
 def shown(page: Page) -> Timeline:
     timeline = Timeline(page.frame_locator("iframe").locator("#tfvis-root")).wait()
-    timeline.find("op:MatMul")
-    expect(timeline.title).to_contain_text("MatMul")
+    finds(timeline, timeline.title)
     assert page.locator("iframe").evaluate("frame => frame.offsetHeight") == 460
     return timeline
-
-
-def export_picture(timeline: Timeline) -> None:
-    with timeline.page.expect_download() as saved:
-        timeline.host.get_by_role("button", name="Export").click()
-        timeline.host.get_by_role("menuitem", name="Picture of this view").click()
-    assert Path(saved.value.path()).read_bytes().startswith(b"\x89PNG")
 
 
 def test_nbconvert(page: Page, folder: Path) -> None:
@@ -56,7 +49,7 @@ def test_nbconvert(page: Page, folder: Path) -> None:
     run([*nbconvert, "--execute", "--to", "notebook", "--inplace"], folder)
     run([*nbconvert, "--to", "html"], folder)
     run([*nbconvert, "--to", "slides"], folder)
-    packages = npm_packages("reveal.js@4.0.2", "requirejs@2.3.8")
+    packages = npm_packages("slides", "reveal.js@4.0.2", "requirejs@2.3.8")
     online = False
 
     def answer(route: Route) -> None:
@@ -85,6 +78,22 @@ def test_nbconvert(page: Page, folder: Path) -> None:
     page.keyboard.press("ArrowRight")
     expect(slide.locator("iframe")).to_have_count(1)
     shown(page)
+
+
+def test_papermill(page: Page, folder: Path) -> None:
+    commands = environment("papermill", ["papermill", "ipykernel"])
+    notebook = nbformat.read(folder / "step.ipynb", as_version=4)
+    tags = {"tags": ["parameters"]}
+    notebook.cells.insert(0, nbformat.v4.new_code_cell("path = height = None", metadata=tags))
+    notebook.cells[-1].source = "import tfvis_nb\ntfvis_nb.show_timeline(path, height=height)"
+    nbformat.write(notebook, folder / "step.ipynb")
+    kernel_elsewhere(folder / "DATA")
+    options: list[str | Path] = ["-k", "elsewhere", "-p", "path", TRACE, "-p", "height", "460"]
+    run([commands / "papermill", "step.ipynb", "run.ipynb", *options], folder)
+    run([sys.executable, "-m", "nbconvert", "run.ipynb", "--to", "html"], folder)
+    page.route(lambda url: url.startswith("http"), lambda route: route.abort())
+    page.goto((folder / "run.html").as_uri())
+    export_picture(shown(page))
 
 
 def test_jupyter_book(page: Page, folder: Path) -> None:

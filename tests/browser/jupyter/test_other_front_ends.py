@@ -10,9 +10,8 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.clicked import corner
 from tests.browser.jupyter_server import JupyterServer
 from tests.browser.notebook import READY, save
-from tests.browser.probe import ALONE, CELL, TABBED, tabs_work, works
+from tests.browser.probe import ALONE, CELL, CELLS, folder_of_widgets, widgets_work, works
 from tests.browser.timeline import Timeline, press_in_view_menu
-from tests.support.fleet_dataset import fleet_dataset
 
 STARTED_WITHIN, RUN_WITHIN = 90_000, 120_000
 """Milliseconds until a kernel is idle, and until a new one has imported everything and run all cells."""
@@ -83,13 +82,12 @@ def keys_stay(timeline: Timeline, cells: Locator) -> None:
 
 @pytest.mark.thorough
 @pytest.mark.parametrize("front_end", ["", "nbclassic/"])
-def test_widgets_of_several_parts_work(page: Page, jupyter: JupyterServer, front_end: str) -> None:
-    name = f"tabbed{len(front_end)}.ipynb"
-    if not (jupyter.root / "fleet").exists():
-        fleet_dataset(jupyter.root)
-    page.goto(f"{jupyter.url}/{front_end}{write(jupyter, name, *TABBED)}")
+def test_all_other_widgets_work(page: Page, jupyter: JupyterServer, front_end: str) -> None:
+    folder = folder_of_widgets(jupyter.root / f"widgets{len(front_end)}")
+    name = f"{folder.name}/all.ipynb"
+    page.goto(f"{jupyter.url}/{front_end}{write(jupyter, name, *CELLS)}")
     (run_in_classic if front_end else run_in_seven)(page, name)
-    tabs_work(page)
+    widgets_work(page, folder)
 
 
 @pytest.mark.thorough
