@@ -388,7 +388,7 @@ def test_the_slowest_step_is_found_and_shown_by_its_bar(exported: OpenExported, 
     slowest = int(trace.steps["duration_ns"].argmax())
     timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
     timeline.host.get_by_role("button", name="all 3").click()
-    label = timeline.host.get_by_text(f"Slowest: step {slowest}")
+    label = timeline.host.get_by_text(f"Slowest step: {slowest}")
     expect(label).to_be_visible()
     bars = timeline.host.get_by_role("slider", name="Step shown")
     expect(bars).to_have_attribute("aria-valuetext", "all steps")

@@ -168,7 +168,7 @@ def test_the_line_of_steps_and_the_legend_are_whole_or_left_out(
     timeline.root.get_by_role("button", name="Export").click()
     with timeline.page.expect_download():
         timeline.root.get_by_role("menuitem", name="Picture of this view").click()
-    assert any(text.startswith("Slowest: step 7") for text in timeline.page.evaluate("written"))
+    assert any(text.startswith("Slowest step: 7") for text in timeline.page.evaluate("written"))
     # At any width a picture has the bars next to their name, and the text next to the bars.
     export = timeline.root.get_by_role("button", name="Export")
     for size, wanted in ((1400, ""), (1400, "12 cm"), (700, "16 cm")):

@@ -70,8 +70,8 @@ def test_steps_alike_have_no_slowest_one(exported: OpenExported, tmp_path: Path)
 def test_the_slowest_step_is_named_even_if_not_slow(exported: OpenExported, tmp_path: Path) -> None:
     steps = [(4.0, 1.0), (4.0, 1.0), (5.0, 1.0)]
     timeline = exported(training(steps).to_html(tmp_path / "steps.html")).wait()
-    label = timeline.host.get_by_role("button", name="Slowest: step 2")
-    expect(label).to_have_text("Slowest: step 2")
+    label = timeline.host.get_by_role("button", name="Slowest step: 2")
+    expect(label).to_have_text("Slowest step: 2, 1.25 \u00d7 median")
     expect(label).to_have_attribute("title", re.compile("5.00 ms, 1.25 \u00d7 median"))
     assert marked(timeline, "data-slow") == []
     label.click()
@@ -83,7 +83,7 @@ def test_steps_are_compared_with_their_kind(exported: OpenExported, tmp_path: Pa
     trace.step_labels.update({step: f"{'test' if step % 2 else 'train'} {step}" for step in range(6)})
     timeline = exported(trace.to_html(tmp_path / "steps.html")).wait()
     label = timeline.host.get_by_role("button", name="median")
-    expect(label).to_have_text("Slowest: step 5, 1.60 \u00d7 median")
+    expect(label).to_have_text("Slowest step: 5, 1.60 \u00d7 median")
     assert marked(timeline, "data-slow") == [5]
     bars_of(timeline).locator("i").nth(0).hover()
     expect(label).to_have_text(re.compile("9.00 ms, 0.98 \u00d7 median"))
@@ -97,7 +97,7 @@ def test_more_work_is_told_from_more_time(exported: OpenExported, tmp_path: Path
     heights = bars.locator("u").evaluate_all("(parts) => parts.map((part) => part.clientHeight)")
     assert heights[3] > max(heights[:3])
     label = timeline.host.get_by_role("button", name="median")
-    expect(label).to_have_text("Slowest: step 2, 2.25 \u00d7 median")
+    expect(label).to_have_text("Slowest step: 2, 2.25 \u00d7 median")
     expect(label).to_have_attribute("title", re.compile("GPU busy 1.00 ms, 1.00 \u00d7 median"))
     bars.locator("i").nth(3).hover()
     expect(label).to_have_text("Step 3 · 4.00 ms, 1.00 \u00d7 median · GPU busy 2.00 ms, 2.00 \u00d7 median")

@@ -87,8 +87,7 @@ function DescribedStep({ store, figures, busyName, hovered, show }: DescribedSte
     ? [stepName(step), ...facts.map((fact) => ` · ${fact}`)]
     : figures.ratios[index] >= ALIKE
       ? [
-          `Slowest: step ${step.step}`,
-          figures.isFirstApart ? ", after the first" : "",
+          `Slowest ${figures.isFirstApart ? "later " : ""}step: ${step.step}`,
           ratioText(figures.ratios[index]),
         ]
       : [];
