@@ -14,6 +14,7 @@ from tfvis_nb.assistants.worker import ToolFailedError, Worker
 pytestmark = pytest.mark.slow  # a server is started
 
 NAME = "local_mlp_step1.pb"
+LONG = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range % 7 = 1"
 MORE_MEMORY = "SELECT count(*) FROM (SELECT list(i) AS l FROM range(100000000) t(i)) WHERE len(l) > 1"
 
 
@@ -58,9 +59,9 @@ def test_calls_that_take_long_end_the_process() -> None:
     try:
         opened = str(worker.call("open_trace", {"path": NAME}))
         trace = opened.split()[1].removesuffix(":")
-        worker.seconds = 0
+        worker.seconds = 0.2
         with pytest.raises(ToolFailedError, match="open_trace"):
-            worker.call("report", {"trace": trace})
+            worker.call("sql", {"trace": trace, "query": LONG})
         worker.seconds = 600
         with pytest.raises(ToolFailedError, match="open_trace"):
             worker.call("report", {"trace": trace})

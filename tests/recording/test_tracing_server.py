@@ -3,7 +3,6 @@
 import errno
 import logging
 import os
-import signal
 import socket
 import ssl
 import subprocess
@@ -75,19 +74,29 @@ def test_start_and_stop(made: Callable[..., TracingServer], session: Any) -> Non
     assert runs_of(server.session) == {"loss": 2}
 
 
+JOINED = """
+import os, signal, sys, threading, time, traceback
+from tfvis_nb import TracingServer
+
+def interrupt():
+    stack, main = "", threading.main_thread().ident
+    while not ("tftracer_server.py" in stack and "threading.py" in stack):
+        time.sleep(0.01)
+        stack = "".join(traceback.format_stack(sys._current_frames()[main]))
+    os.kill(os.getpid(), signal.SIGINT)
+
+server = TracingServer(server_port=0)
+threading.Thread(target=interrupt).start()
+server.join()
+print("ended")
+"""
+
+
 def test_join_ends_by_ctrl_c(folder: Path) -> None:
-    script = (
-        "from tfvis_nb import TracingServer\n"
-        "server = TracingServer(server_port=0)\n"
-        "try:\n    print('joining', flush=True)\n    server.join()\n"
-        "except KeyboardInterrupt:\n    print('ended')\n"
-    )
-    command = [sys.executable, "-c", script]
-    with subprocess.Popen(command, cwd=folder, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "joining\n"
-        process.send_signal(signal.SIGINT)
-        assert process.communicate(timeout=60)[0] == "ended\n"
+    command = [sys.executable, "-c", JOINED]
+    ended = subprocess.run(command, check=False, cwd=folder, capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout) == (0, "ended\n")
+    assert "Traceback" not in ended.stderr
     assert list(folder.iterdir()) == []
 
 

@@ -20,7 +20,8 @@ export function LowerPane({ title, name, close, header, children }: LowerPanePro
   const [pane, setPane] = useState<HTMLElement | null>(null);
   const splitter = useRef<HTMLDivElement>(null);
   useEffect(() => {
-    if (!pane) return;
+    // Effects run after a paint, by which a cell that is run again may have taken the pane away.
+    if (!pane?.isConnected) return;
     // In a notebook, and below two compared timelines, it may have opened out of sight.
     const scrollBack = scrollTo(pane);
     const unbind = bindHeight(pane, splitter.current!);
