@@ -150,7 +150,7 @@ def test_a_driver_that_is_missing_is_named(
 ) -> None:
     for name in absent:
         monkeypatch.setitem(sys.modules, name, None)
-    with raises_id(OSError, "remote_driver_missing") as raised:
+    with raises_id(ImportError, "remote_driver_missing") as raised:
         read_trace(url)
     assert text_of(raised.value).figures == {"package": package, "install": install}
 
@@ -175,6 +175,50 @@ def test_http_is_only_used_on_request(web: str, data: Path) -> None:
         read_trace(f"{web}/no.pb", allow_http=True)
     with raises_id(OSError, "remote_failed"):
         read_trace("http://127.0.0.1:9/x.pb", allow_http=True)
+
+
+def test_a_dataset_keeps_no_secret_of_a_link(
+    web: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    host = web.replace("http://", "http://me:hunter2@")
+    links = [f"{host}/{STEP}?X-Amz-Signature=5ecret", f"simplecache::{host}/no.pb?token=5ecret#5ecret"]
+    options = {"headers": {"X-Token": "5ecret"}}
+    dataset = tv.open_traces(tmp_path / "dataset")
+    for read in (lambda: dataset.ingest(links[0]), lambda: read_trace(links[0])):
+        with raises_id(ValueError, "http_not_allowed", url=f"{web}/{STEP}") as refused:
+            read()
+        assert "HTTP" not in str(refused.value)
+    done = dataset.ingest(links[0], allow_http=True, storage_options=options)
+    assert done == (1, 0, 0, 0)
+    assert dataset.sources[["path", "run"]].to_numpy().tolist() == [[f"{web}/{STEP}", STEP[:-6]]]
+    with raises_id(ValueError, "links_to_one_source"):
+        dataset.ingest([links[0], f"{web}/{STEP}?version=2"], allow_http=True)
+    # A link that was signed again is the same source.
+    assert dataset.ingest(f"{web}/{STEP}?X-Amz-Signature=new", allow_http=True) == (0, 1, 0, 0)
+    assert dataset.ingest(f"{host}/README.md?token=5ecret", allow_http=True).problems == 1
+    with pytest.raises(FileNotFoundError) as missing:
+        dataset.ingest(links[1], allow_http=True, storage_options=options)
+    trace = read_trace(links[0], allow_http=True)
+    assert trace.events.equals(read_trace(DATA / STEP).events)
+    seen = [
+        str(missing.value),
+        str(missing.value.filename),
+        trace.to_html(),
+        tv.show_fleet(dataset).to_html(),
+        dataset.problems.to_csv(),
+        *(path.read_bytes().decode("latin1") for path in dataset.path.rglob("*") if path.is_file()),
+    ]
+    assert [text for text in seen if "5ecret" in text or "hunter2" in text] == []
+    cached = tv.open_traces(links[0], allow_http=True)
+    assert (len(cached.sources), cached.title) == (1, STEP)
+
+
+def test_errors_of_drivers_name_no_option() -> None:
+    options = {"endpoint_url": "no address", "key": "AKIA5ECRET", "client_kwargs": {"no_such": "5ecret"}}
+    with pytest.raises(OSError) as raised:  # noqa: PT011 - which one depends on the driver
+        read_trace("s3://runs/x.pb", storage_options=options)
+    assert "5ECRET" not in str(raised.value).upper()
 
 
 def test_a_terminal_reads_urls(web: str, bucket: s3fs.S3FileSystem, tmp_path: Path) -> None:

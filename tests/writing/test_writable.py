@@ -37,6 +37,13 @@ def test_nothing_is_worked_out_for_a_folder_that_is_not_there(
 
 
 @pytest.mark.parametrize("save", SAVING)
+@pytest.mark.parametrize("url", ["s3://bucket/x.html", "https://host/x.html"])
+def test_only_local_paths_are_written(save: Callable[[str], object], url: str) -> None:
+    with raises_id(FileNotFoundError, "only_local_paths", path=url):
+        save(url)
+
+
+@pytest.mark.parametrize("save", SAVING)
 def test_home_is_expanded(
     save: Callable[[str], object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

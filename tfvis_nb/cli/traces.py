@@ -92,8 +92,9 @@ def read(
     With `keep_messages`, traces of sessions and messages keep TensorFlow's messages, which takes memory.
     """
     from tfvis_nb.reading import TraceFormatError, read_trace
+    from tfvis_nb.reading.sources.public_urls import public_url
 
-    names = ", ".join(map(str, paths))
+    names = ", ".join(public_url(str(path)) for path in paths)
     try:
         sources = [
             source for path in paths for source in _sources(path, max_unpacked, keep_messages=keep_messages)
@@ -113,10 +114,10 @@ def read(
     except OSError as error:
         raise unreadable(error.filename or names, error) from None
     except TraceFormatError as error:
-        named = any(str(path) in str(error) for path in paths)
+        named = any(public_url(str(path)) in str(error) for path in paths)
         raise Failure(text_of(error) if named else text_of(error).named(names)) from None
-    except ValueError as error:
-        if text_of(error).id != "http_not_allowed":
+    except (ImportError, ValueError) as error:
+        if text_of(error).id not in ("http_not_allowed", "remote_driver_missing"):
             raise
         raise Failure(text_of(error)) from None
 

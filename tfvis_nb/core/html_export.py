@@ -7,7 +7,7 @@ from typing import Any, Unpack, overload
 
 from tfvis_nb.core.display_options import HtmlOptions
 from tfvis_nb.core.options import check_flags, only_known_options
-from tfvis_nb.core.output_path import whole, writable
+from tfvis_nb.core.output_path import check_local, whole, writable
 from tfvis_nb.texts import Text
 
 MAX_BYTES = 50_000_000
@@ -15,7 +15,11 @@ MAX_BYTES = 50_000_000
 
 
 def check_page_name(path: str | Path) -> None:
-    """Raise ValueError unless browsers treat a file of this name as a page, or it is a pipe or device."""
+    """Raise ValueError unless browsers treat a file of this name as a page, or it is a pipe or device.
+
+    FileNotFoundError if it is a URL.
+    """
+    check_local(path)
     path = Path(path)
     if path.exists() and not path.is_file() and not path.is_dir():
         return

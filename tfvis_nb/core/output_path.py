@@ -1,5 +1,6 @@
 """Output files: checked before the work starts, and replaced only by complete files."""
 
+import re
 import shutil
 import tempfile
 import uuid
@@ -13,12 +14,22 @@ from tfvis_nb.texts import Text
 UNFINISHED = ".tfvis-nb-"
 """Prefix of the names of files that are not complete, or never will be."""
 
+# As text, and as a `Path`, which keeps one slash; a drive of Windows has one letter.
+_URL = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
+
+
+def check_local(path: str | Path) -> None:
+    """Raise FileNotFoundError if a path is a URL: files are only written to local paths."""
+    if _URL.match(str(path)):
+        raise FileNotFoundError(Text("only_local_paths", path=str(path)))
+
 
 def writable(path: str | Path) -> Path:
     """Return the path to write to, with ``~`` expanded; checking it leaves nothing behind.
 
     OSError names the file and the reason, FileNotFoundError a folder that does not exist.
     """
+    check_local(path)
     path = Path(path).expanduser()
     folder = path.parent
     if not folder.is_dir():

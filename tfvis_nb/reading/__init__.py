@@ -79,7 +79,9 @@ def read_trace(
     ValueError
         If `max_unpacked_bytes` is negative, or a URL needs `allow_http` or has layers that are not read.
     OSError
-        If a file cannot be read, or the file system of a URL has no driver or no credentials.
+        If a file cannot be read, or the file system of a URL has no credentials.
+    ImportError
+        If the driver of a URL's file system is not installed.
 
     Examples
     --------
@@ -131,7 +133,7 @@ def read_with_hosts(
     with gate(_source_label(source, collection.titles)):
         trace = _put_together(collection, _title(source, collection.titles) if title is None else title)
     if isinstance(source, (str, os.PathLike)):
-        trace.read_from = os.fsdecode(source)
+        trace.read_from = _source_label(source, [])
     return trace, hosts
 
 
@@ -171,7 +173,9 @@ def _put_together(collection: Collection, title: str) -> Trace:
 def _source_label(source: Any, titles: list[str]) -> str:
     """Return the name of a whole source in errors."""
     if isinstance(source, (str, os.PathLike)):
-        return os.fsdecode(source)
+        from tfvis_nb.reading.sources.public_urls import public_url
+
+        return public_url(os.fsdecode(source))
     return next(filter(None, titles), f"this {type(source).__name__}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -10,13 +11,20 @@ from tfvis_nb.core.options import only_known_options
 from tfvis_nb.fleet.dataset.dataset import TraceDataset
 from tfvis_nb.fleet.dataset.ingest import Ingested
 from tfvis_nb.fleet.dataset.layout import FORMAT, key_of
-from tfvis_nb.fleet.dataset.sources import each, is_pattern
+from tfvis_nb.fleet.dataset.sources import each, is_pattern, public_name
 
 __all__ = ["Ingested", "TraceDataset", "open_traces"]
 
 
 @only_known_options
-def open_traces(source: str | Path, dataset: str | Path | None = None, client: Any = None) -> TraceDataset:
+def open_traces(
+    source: str | Path,
+    dataset: str | Path | None = None,
+    client: Any = None,
+    *,
+    storage_options: Mapping[str, Any] | None = None,
+    allow_http: bool = False,
+) -> TraceDataset:
     """Open a dataset of traces: Parquet tables of the events and figures of any number of trace files.
 
     Parameters
@@ -29,6 +37,8 @@ def open_traces(source: str | Path, dataset: str | Path | None = None, client: A
         calls with the same source reuse.
     client
         A ``dask.distributed`` client for the ingest, as in `TraceDataset.ingest`.
+    storage_options, allow_http
+        As in `tfvis_nb.read_trace`, for traces at URLs. They are not stored.
 
     Returns
     -------
@@ -61,7 +71,7 @@ def open_traces(source: str | Path, dataset: str | Path | None = None, client: A
     if dataset is None and _is_dataset(source):
         return TraceDataset(source)
     opened = TraceDataset(_cached(source) if dataset is None else dataset)
-    opened.ingest(source, client)
+    opened.ingest(source, client, storage_options=storage_options, allow_http=allow_http)
     return opened
 
 
@@ -80,4 +90,4 @@ def _cached(source: str | Path) -> Path:
     from platformdirs import user_cache_path
 
     (path,) = each(source)
-    return user_cache_path("tfvis-nb", appauthor=False) / "datasets" / key_of(path)
+    return user_cache_path("tfvis-nb", appauthor=False) / "datasets" / key_of(public_name(path))

@@ -15,6 +15,7 @@ from tfvis_nb.core.labels import natural
 from tfvis_nb.events import NO_STEP, TEXT
 from tfvis_nb.fleet.dataset.layout import as_unicode, part_folder
 from tfvis_nb.fleet.dataset.manifest import Entry
+from tfvis_nb.fleet.dataset.sources import public_name
 from tfvis_nb.fleet.dataset.stored_parts import StoredPart, naming_part, read_part
 from tfvis_nb.fleet.dataset.tables import SCHEMAS
 from tfvis_nb.texts import Text, id_of
@@ -211,7 +212,7 @@ def sources(entries: Sequence[Entry]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "key": [entry.key for entry in entries],
-            "path": [as_unicode(entry.source) for entry in entries],
+            "path": [as_unicode(public_name(entry.source)) for entry in entries],
             "run": [entry.run for entry in entries],
             "tasks": [list(entry.tasks) for entry in entries],
             "steps": [list(entry.steps) for entry in entries],
@@ -233,7 +234,7 @@ def problems(entries: Sequence[Entry], damaged: Sequence[Path], others: Sequence
     rows += [(str(file), Text("dataset_file_of_others")) for file in (*foreign, *others)]
     return pd.DataFrame(
         {
-            "path": [as_unicode(path) for path, _ in rows],
+            "path": [as_unicode(public_name(path)) for path, _ in rows],
             "problem": [id_of(reason) for _, reason in rows],
             "reason": [reason for _, reason in rows],
         },

@@ -26,6 +26,7 @@ from tfvis_nb.fleet.dataset.parts import Reading
 from tfvis_nb.fleet.dataset.read_back import Chosen
 from tfvis_nb.fleet.dataset.sources import brief_source
 from tfvis_nb.fleet.dataset.tables import TABLES
+from tfvis_nb.reading.sources.public_urls import public_url
 from tfvis_nb.reading.sources.remote import is_url
 from tfvis_nb.sql.connection import connect, frame, select
 from tfvis_nb.texts import Text
@@ -53,7 +54,7 @@ class TraceDataset(TimelineSource):
         # A Path of a URL keeps one of its two slashes.
         url = str(path).replace(":/", "://", 1) if isinstance(path, Path) else path
         if is_url(url):
-            raise ValueError(Text("dataset_at_url", url=url, traces="s3://bucket/logs"))
+            raise ValueError(Text("dataset_at_url", url=public_url(url), traces="s3://bucket/logs"))
         self.path = Path(path).expanduser().absolute()
         self._state: tuple[Any, list[Entry], list[Path]] = (None, [], [])
         self._named: set[str] = set()

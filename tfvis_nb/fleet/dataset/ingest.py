@@ -21,7 +21,7 @@ from tfvis_nb.fleet.dataset.layout import FORMAT, MANIFEST, key_of, unwritable
 from tfvis_nb.fleet.dataset.manifest import OK, Entry, settled
 from tfvis_nb.fleet.dataset.own_files import check_folders, intents
 from tfvis_nb.fleet.dataset.parts import Reading, failed, ingest_source
-from tfvis_nb.fleet.dataset.sources import Source, each, find_sources
+from tfvis_nb.fleet.dataset.sources import Source, each, find_sources, public_name
 from tfvis_nb.reading.sources.drivers import Remote
 from tfvis_nb.texts import Text
 
@@ -57,9 +57,14 @@ def ingest(
     with _locked(folder):
         known = {entry.key: entry for entry in _swept(folder)}
         listed = _found(given, known, reading, run) if first is None else first
-        here = {key_of(source.url): source for source in listed}
+        here = {source.key: source for source in listed}
+        for key, entry in [*known.items()]:
+            # Earlier versions stored queries of URLs.
+            if key_of(public_name(entry.source)) in here.keys() - {key}:
+                manifest.remove(known.pop(key), folder)
         new = [source for key, source in here.items() if not _is_current(known.get(key), source, known, run)]
-        lost = [entry for key, entry in known.items() if entry.found_by in given and key not in here]
+        names = {*map(public_name, given)}
+        lost = [entry for key, entry in known.items() if entry.found_by in names and key not in here]
         for entry in lost:
             if entry.status != OK:
                 manifest.remove(entry, folder)
@@ -73,7 +78,7 @@ def ingest(
             run_all(new, folder, client, reading, advance)
         entries = _settle(folder)
     done = [entry for entry in entries if entry.key in here]
-    fresh = {key_of(source.url) for source in new}
+    fresh = {source.key for source in new}
     return Ingested(
         read=sum(entry.status == OK and entry.key in fresh for entry in done),
         unchanged=sum(entry.status == OK and entry.key not in fresh for entry in done),
@@ -134,15 +139,16 @@ def _found(given: Sequence[str], known: dict[str, Entry], reading: Reading, run:
     """Return the files of all sources, each once; a source with earlier files may have none now."""
     remote = Remote(reading.storage_options or {}, reading.allow_http)
     before = {entry.found_by for entry in known.values()}
-    by_url: dict[str, Source] = {}
+    by_name: dict[str, Source] = {}
     for one in given:
         try:
             for source in find_sources(one, remote, run):
-                by_url.setdefault(source.url, source)
+                if by_name.setdefault(source.key, source).url != source.url:
+                    raise ValueError(Text("links_to_one_source", source=source.name))
         except (FileNotFoundError, TraceFormatError):
-            if one not in before:
+            if public_name(one) not in before:
                 raise
-    return list(by_url.values())
+    return list(by_name.values())
 
 
 def _is_current(entry: Entry | None, source: Source, known: dict[str, Entry], run: str | None) -> bool:
@@ -263,7 +269,7 @@ def _local(sources: Sequence[Source], folder: Path, reading: Reading, advance: C
             dask.compute(*(one(source, str(folder), reading) for source in sources), traverse=False)
     except BrokenExecutor as error:
         # A process of the scheduler died, and Dask does not report which source it worked on.
-        left = [source for source in sources if source.url not in done]
+        left = [source for source in sources if source.name not in done]
         if len(left) == 1:
             manifest.write(failed(left[0], Text("worker_lost", reason=str(error)), again=True), folder)
             advance()

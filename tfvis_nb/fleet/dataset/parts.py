@@ -27,6 +27,7 @@ from tfvis_nb.fleet.dataset.stored_parts import StoredPart, footer_sum, write_pa
 from tfvis_nb.fleet.dataset.tables import TABLES
 from tfvis_nb.reading import read_with_hosts
 from tfvis_nb.reading.sources.files import LARGE, named_like_trace
+from tfvis_nb.reading.sources.public_urls import public_text
 from tfvis_nb.reading.sources.remote import is_url
 from tfvis_nb.texts import Text, text_of
 
@@ -38,6 +39,10 @@ class Reading(NamedTuple):
     max_unpacked_bytes: int | None = None
     storage_options: Mapping[str, Any] | None = None
     allow_http: bool = False
+
+    def __repr__(self) -> str:
+        # A cluster logs the arguments of a task that fails.
+        return f"Reading(threadpool={self.threadpool}, allow_http={self.allow_http})"
 
 
 def ingest_source(source: Source, folder: str, reading: Reading) -> Entry:
@@ -56,25 +61,30 @@ def ingest_source(source: Source, folder: str, reading: Reading) -> Entry:
         # One damaged file must not end the ingest of all others.
         if text_of(error).id == "dataset_unwritable":
             raise
-        entry = failed(source, _reason(error, source.url), again=True)
+        entry = failed(source, _reason(error, source, reading), again=True)
     manifest.write(entry, path, intent)
     return entry
 
 
 def failed(source: Source, reason: str, *, again: bool) -> Entry:
     """Return the entry of a source that is not in the dataset, with the reason."""
-    url, found_by, size, modified = source[:4]
-    return Entry(url, found_by, size, modified, status=PROBLEM, problem=problem_of(reason), again=again)
+    _, found_by, size, modified, _ = source
+    return Entry(
+        source.name, found_by, size, modified, status=PROBLEM, problem=problem_of(reason), again=again
+    )
 
 
-def _reason(error: Exception, url: str) -> str:
+def _reason(error: Exception, source: Source, reading: Reading) -> str:
     if isinstance(error, FileNotFoundError):
-        return Text("source_is_dangling" if os.path.islink(url) else "source_vanished")  # noqa: PTH114 - a URL
+        return Text("source_is_dangling" if os.path.islink(source.url) else "source_vanished")  # noqa: PTH114 - a URL
     known = text_of(error)
     if known.id in ("dataset_part_in_the_way", "dataset_folder_in_the_way"):
         return known
+    if not known.id:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        known = Text.stored(public_text(reason, reading.storage_options or {}), "", {})
     if isinstance(error, OSError):
-        return Text("source_unreadable", reason=known if known.id else (error.strerror or str(error)).lower())
+        return Text("source_unreadable", reason=known if known.id else known.lower())
     return Text("source_failed", error=type(error).__name__, reason=known)
 
 
@@ -83,8 +93,8 @@ def _read(source: Source, reading: Reading) -> tuple[Trace, Identity]:
     # Reading a named pipe may never end.
     if not is_url(source.url) and path.exists() and not (path.is_file() or path.is_dir()):
         raise TraceFormatError(Text("source_no_file"))
-    name = source.url.rpartition("/")[2]
-    if source.size >= LARGE and source.url != source.found_by and not named_like_trace(name):
+    name = source.name.rpartition("/")[2]
+    if source.size >= LARGE and source.name != source.found_by and not named_like_trace(name):
         raise TraceFormatError(Text("large_files_left_out", files=name))
     with without_progress():
         trace, hosts = read_with_hosts(source.url, None, **reading._asdict())
@@ -92,10 +102,9 @@ def _read(source: Source, reading: Reading) -> tuple[Trace, Identity]:
 
 
 def _written(source: Source, folder: Path, trace: Trace, identity: Identity) -> tuple[Entry, Intent]:
-    url, found_by, size, modified = source[:4]
-    entry = Entry(
-        url, found_by, size, modified, OK, run=identity.run, tasks=identity.tasks, steps=tuple(identity.steps)
-    )
+    _, found_by, size, modified, _ = source
+    run, tasks, steps = identity
+    entry = Entry(source.name, found_by, size, modified, OK, run=run, tasks=tasks, steps=tuple(steps))
     spans = _spans(trace, identity)
     paths = [
         part_path(name, entry.key, identity.run, task, span)

@@ -8,21 +8,38 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from tfvis_nb.fleet.dataset.identity import Named, named
-from tfvis_nb.fleet.dataset.layout import FORMAT, brief_name
+from tfvis_nb.fleet.dataset.layout import FORMAT, brief_name, key_of
 from tfvis_nb.reading.sources.drivers import Remote
 from tfvis_nb.reading.sources.files import find
+from tfvis_nb.reading.sources.public_urls import public_url
 from tfvis_nb.reading.sources.remote import is_url, listed
 from tfvis_nb.texts import Text
 
 
 class Source(NamedTuple):
-    """A file to ingest: location, pattern that found it, size and time, and the names in its path."""
+    """A file to ingest: location, pattern that found it, size and time, and the names in its path.
+
+    `url` may have secrets, which is why a cluster's logs and the dataset only get `name`.
+    """
 
     url: str
     found_by: str
     size: int
     modified: str
     names: Named
+
+    @property
+    def name(self) -> str:
+        """The location without secrets, by which the dataset knows the source."""
+        return public_name(self.url)
+
+    @property
+    def key(self) -> str:
+        """The base name of its files."""
+        return key_of(self.name)
+
+    def __repr__(self) -> str:
+        return f"Source({self.name!r})"
 
 
 def each(sources: Any) -> list[str]:
@@ -51,6 +68,11 @@ def each(sources: Any) -> list[str]:
     return [one if is_url(one) else os.path.abspath(Path(one).expanduser()) for one in texts]  # noqa: PTH100
 
 
+def public_name(source: str) -> str:
+    """Return a path, or a URL without its secrets."""
+    return public_url(source) if is_url(source) else source
+
+
 def find_sources(given: str, remote: Remote, run: str | None) -> Iterator[Source]:
     """Yield the files of a path, folder, pattern or URL; `run` is their run unless None.
 
@@ -68,7 +90,7 @@ def find_sources(given: str, remote: Remote, run: str | None) -> Iterator[Source
         names = named(parts, root)
         if given_run is not None:
             names = names._replace(run=given_run, folders=given_run)
-        yield Source(url, given, size, modified, names)
+        yield Source(url, public_name(given), size, modified, names)
 
 
 def is_pattern(source: str) -> bool:
@@ -82,7 +104,7 @@ def brief_source(source: str) -> str:
     >>> brief_source("/mnt/jobs/logs/**/*.pb"), brief_source("s3://bucket/logs"), brief_source("/logs/a.pb")
     ('logs/**/*.pb', 'logs', 'a.pb')
     """
-    parts = [part for part in source.rpartition("://")[2].split("/") if part]
+    parts = [part for part in public_name(source).rpartition("://")[2].split("/") if part]
     wild = (at for at, part in enumerate(parts) if any(letter in part for letter in "*?["))
     return "/".join(parts[max(next(wild, len(parts)) - 1, 0) :])
 
@@ -113,9 +135,10 @@ def _remote(url: str, remote: Remote) -> Iterator[_File]:
     path = PurePosixPath(listing.path).parts
     root = _fixed(path) if listing.is_pattern else path if listing.several else path[:-1]
     if any(PurePosixPath(file.path).parts[len(root) :] == (FORMAT,) for file in listing.files):
-        raise ValueError(Text("dataset_at_url", url=url, traces="s3://bucket/logs"))
+        raise ValueError(Text("dataset_at_url", url=public_url(url), traces="s3://bucket/logs"))
     for file in listing.files:
-        yield file.url, file.size, file.modified, PurePosixPath(file.path).parts, len(root)
+        parts = PurePosixPath(public_url(file.path)).parts
+        yield file.url, file.size, file.modified, parts, min(len(root), len(parts) - 1)
 
 
 def _fixed(parts: tuple[str, ...]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.sources.files import check_local_kind
+from tfvis_nb.reading.sources.public_urls import WEB, public_url
 from tfvis_nb.reading.sources.unpacking import MOST, SMALL, Allowance, Budget, unpack
 from tfvis_nb.texts import Text
 
@@ -26,8 +27,7 @@ SLOWEST = 1 << 14
 """Bytes per second below which a transfer is given up."""
 LISTING_S = 600.0
 
-_WEB = frozenset(("http", "https"))
-_HTTP = _WEB | {"webhdfs", "jupyter", "jlab", "webdav", "dbfs", "github", "gist"}
+_HTTP = WEB | {"webhdfs", "jupyter", "jlab", "webdav", "dbfs", "github", "gist"}
 """Protocols whose drivers send HTTP requests, to servers that are not those of a bucket."""
 _ARCHIVES = frozenset(("zip", "tar"))
 _CACHES = frozenset(("simplecache", "filecache", "blockcache", "cached"))
@@ -56,6 +56,7 @@ class Opened(NamedTuple):
     path: str
     packed: int | None
     budget: Budget
+    remote: Remote
 
     def fetch(self, path: str, label: str) -> Transfer:
         """Begin to fetch a file."""
@@ -122,7 +123,7 @@ class Transfer(Waiting[bytes]):
 
     def _fetched(self) -> bytes:
         check_kind(self._system, self._path)
-        web = bool(protocols(type(self._system)) & _WEB)
+        web = bool(protocols(type(self._system)) & WEB)
         made = io.BytesIO()
         # Without blocks, HTTP sends a file in one answer.
         with self._system.open(self._path, "rb", block_size=0 if web else _BLOCK) as file:
@@ -176,13 +177,13 @@ def opened(url: str, remote: Remote, budget: Budget) -> Opened:
     names = [protocols(get_filesystem_class(protocol)) | {protocol.lower()} for _, protocol, _ in layers]
     for name in names:
         if name & _HTTP and not remote.http:
-            raise ValueError(Text("http_not_allowed", url=url))
+            raise ValueError(Text("http_not_allowed", url=public_url(url)))
     inner = names[-1] & _LAYERS
     for refused in (inner, *(name for name in names[:-1] if not name & (_ARCHIVES | _CACHES))):
         if refused:
-            raise ValueError(Text("url_layer_refused", url=url, layer=min(refused)))
+            raise ValueError(Text("url_layer_refused", url=public_url(url), layer=min(refused)))
     path, protocol, options = layers.pop()
-    source = Opened(_source(protocol, options, budget), path, None, budget)
+    source = Opened(_source(protocol, options, budget), path, None, budget, remote)
     for path, protocol, options in reversed(layers):
         source = _around(source, protocol, path, options, url)
     # Drivers cache listings, but jobs keep writing.
@@ -201,7 +202,7 @@ def protocols(kind: type) -> frozenset[str]:
 def _source(protocol: str, options: dict[str, Any], budget: Budget) -> AbstractFileSystem:
     from fsspec import filesystem
 
-    if protocol.lower() in _WEB:
+    if protocol.lower() in WEB:
         from tfvis_nb.reading.sources.http_client import Limits, client
 
         # fsspec's own client holds answers in memory, unpacked, whatever their size.
@@ -218,12 +219,12 @@ def _around(inner: Opened, protocol: str, path: str, options: dict[str, Any], ur
     if protocol in _CACHES:
         # A cache would write files of an archive to the disk without limits.
         if inner.packed is not None:
-            raise ValueError(Text("url_layer_refused", url=url, layer=protocol))
+            raise ValueError(Text("url_layer_refused", url=public_url(url), layer=protocol))
         return inner._replace(system=kind(fs=inner.system, **options), path=path or inner.path)
-    content = inner.fetch(inner.path, url).content()
+    content = inner.fetch(inner.path, public_url(url)).content()
     packed = len(content) if inner.packed is None else inner.packed
-    plain = unpack(content, url, inner.budget.of_file(packed))
-    return Opened(kind(fo=io.BytesIO(plain), **options), path, packed, inner.budget)
+    plain = unpack(content, public_url(url), inner.budget.of_file(packed))
+    return inner._replace(system=kind(fo=io.BytesIO(plain), **options), path=path, packed=packed)
 
 
 def check_kind(system: AbstractFileSystem, path: str) -> None:

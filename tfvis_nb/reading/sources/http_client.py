@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 import aiohttp
 
 from tfvis_nb.core.errors import TraceFormatError
+from tfvis_nb.reading.sources.public_urls import public_url
 from tfvis_nb.reading.sources.unpacking import MOST
 from tfvis_nb.texts import Text
 
@@ -50,10 +51,10 @@ class _Answer(aiohttp.ClientResponse):
         await super().start(connection)
         size = self.content_length or 0
         if size > MOST:
-            raise TraceFormatError(Text("remote_too_large", label=str(self.url), most=MOST))
+            raise TraceFormatError(Text("remote_too_large", label=public_url(str(self.url)), most=MOST))
         limits = self._limits._replace(most=max(self._limits.most, size))
         # The class of aiohttp is final.
-        self.content = _Limited(self.content, limits, str(self.url))  # type: ignore[assignment]
+        self.content = _Limited(self.content, limits, public_url(str(self.url)))  # type: ignore[assignment]
         return self
 
 

@@ -21,6 +21,7 @@ from tfvis_nb.reading.sources.archive import is_tar, members
 from tfvis_nb.reading.sources.damage import briefly
 from tfvis_nb.reading.sources.drivers import Remote, most_of
 from tfvis_nb.reading.sources.files import check_local_kind, find
+from tfvis_nb.reading.sources.public_urls import public_url
 from tfvis_nb.reading.sources.remote import is_url, remote_files
 from tfvis_nb.reading.sources.unpacking import MOST, Allowance, Budget, unpack
 from tfvis_nb.texts import Text, text_of
@@ -173,6 +174,7 @@ def _of_files(path: Path, budget: Budget) -> Iterator[Piece | Skipped | Remark]:
 def _of_url(url: str, budget: Budget, remote: Remote) -> Iterator[Piece | Skipped | Remark]:
     """Yield the pieces of a file of another file system, or of the files of its folder or pattern."""
     listing = remote_files(url, remote, budget)
+    url = public_url(url)
     yield from map(Remark, listing.notes)
     for file in listing.files:
         try:

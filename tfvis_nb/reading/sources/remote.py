@@ -15,6 +15,7 @@ from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.reading.sources import drivers
 from tfvis_nb.reading.sources.drivers import Opened, Remote, Transfer, check_kind, opened, within
 from tfvis_nb.reading.sources.files import FileListing, check_count, choose, order
+from tfvis_nb.reading.sources.public_urls import public_text, public_url
 from tfvis_nb.reading.sources.unpacking import Budget
 from tfvis_nb.texts import Text, text_of
 
@@ -31,7 +32,7 @@ _LONGEST = 200
 
 
 class RemoteFile(NamedTuple):
-    """A file: its URL, name and content, or the reason why it cannot be read."""
+    """A file: its URL without secrets, name and content, or the reason why it cannot be read."""
 
     url: str
     name: str
@@ -79,19 +80,21 @@ def remote_files(url: str, remote: Remote, budget: Budget) -> RemoteFiles:
     Raises
     ------
     OSError
-        If the file system has no driver or cannot be reached, or the file does not exist.
+        If the file system cannot be reached, or the file does not exist.
+    ImportError
+        If the driver of the file system is not installed.
     TraceFormatError
         If a folder has no files, or too many, or an archive is too large.
     ValueError
         If the URL needs HTTP, and that is not allowed, or has layers that are not read.
     """
     place, is_pattern = _opened(url, remote, budget)
-    with _driver(url):
+    with _driver(url, remote):
         listing = within(drivers.LISTING_S, _found, place, is_pattern, False)
     if listing is None:
         return RemoteFiles(False, [], _fetched(place, [place.path]))
     _check_any(listing, url, is_pattern=is_pattern)
-    check_count(url, listing.files)
+    check_count(public_url(url), listing.files)
     return RemoteFiles(True, listing.notes, _fetched(place, [str(file) for file in listing.files]))
 
 
@@ -102,7 +105,7 @@ def listed(url: str, remote: Remote) -> ListedFiles:
     """
     place, is_pattern = _opened(url, remote, Budget())
     system, path = place.system, place.path
-    with _driver(url):
+    with _driver(url, remote):
         listing = within(drivers.LISTING_S, _found, place, is_pattern, True)
         names = [path] if listing is None else [str(file) for file in listing.files]
         # The listing is now cached.
@@ -124,7 +127,7 @@ def _modified(info: Mapping[str, Any]) -> str:
 
 def _opened(url: str, remote: Remote, budget: Budget) -> tuple[Opened, bool]:
     """Return the file system of a URL, and whether its path there is a pattern and no file's name."""
-    with _driver(url):
+    with _driver(url, remote):
         place = opened(url, remote, budget)
         wild = any(letter in place.path for letter in "*?[")
         return place, wild and not within(drivers.PATIENCE_S, place.system.exists, place.path)
@@ -141,9 +144,9 @@ def _found(place: Opened, is_pattern: bool, every: bool) -> FileListing[PurePosi
 
 def _check_any(listing: FileListing[PurePosixPath], url: str, *, is_pattern: bool) -> None:
     if not listing.files and is_pattern:
-        raise FileNotFoundError(errno.ENOENT, Text("pattern_without_files"), url)
+        raise FileNotFoundError(errno.ENOENT, Text("pattern_without_files"), public_url(url))
     if not listing.files:
-        raise TraceFormatError(Text("folder_without_traces", path=url))
+        raise TraceFormatError(Text("folder_without_traces", path=public_url(url)))
 
 
 def _of_pattern(system: AbstractFileSystem, pattern: str, *, every: bool) -> FileListing[PurePosixPath]:
@@ -172,26 +175,32 @@ def _fetched(place: Opened, paths: Sequence[str]) -> Iterator[RemoteFile]:
     try:
         for path in [*paths, *[""] * _AHEAD]:
             if path:
-                ahead.append((path, place.fetch(path, str(place.system.unstrip_protocol(path)))))
+                ahead.append((path, place.fetch(path, _label(place, path))))
             if ahead and (not path or len(ahead) > _AHEAD):
-                yield _arrived(place.system, *ahead.popleft())
+                yield _arrived(place, *ahead.popleft())
     finally:
         for _, one in ahead:
             one.given_up = True
 
 
-def _arrived(system: AbstractFileSystem, path: str, transfer: Transfer) -> RemoteFile:
-    url, name = str(system.unstrip_protocol(path)), path.rpartition("/")[2]
+def _label(place: Opened, path: str) -> str:
+    return public_url(str(place.system.unstrip_protocol(path)))
+
+
+def _arrived(place: Opened, path: str, transfer: Transfer) -> RemoteFile:
+    url = _label(place, path)
+    name = url.rpartition("/")[2]
     try:
-        with _driver(url):
+        with _driver(url, place.remote):
             return RemoteFile(url, name, transfer.content())
     except (OSError, TraceFormatError) as error:
         return RemoteFile(url, name, error)
 
 
 @contextmanager
-def _driver(url: str) -> Iterator[None]:
-    """Convert any error of a driver to an OSError that names the URL."""
+def _driver(url: str, remote: Remote) -> Iterator[None]:
+    """Convert any error of a driver to an OSError that names the URL, without secrets."""
+    url = public_url(url)
     try:
         yield
     except (TraceFormatError, MemoryError):
@@ -203,7 +212,9 @@ def _driver(url: str) -> Iterator[None]:
         if isinstance(error.__cause__, TimeoutError):
             raise OSError(errno.ETIMEDOUT, Text("remote_too_slow"), url) from None
         if isinstance(error.__cause__, OSError):
-            raise OSError(errno.EIO, Text("remote_failed", reason=_briefly(error.__cause__)), url) from None
+            raise OSError(
+                errno.EIO, Text("remote_failed", reason=_briefly(error.__cause__, remote)), url
+            ) from None
         raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), url) from None
     except ImportError as error:
         # fsspec imports drivers, and its message names a missing one.
@@ -211,7 +222,7 @@ def _driver(url: str) -> Iterator[None]:
         package = match[1] if match else (error.name or str(error)[:_LONGEST]).partition(".")[0]
         install = "'fsspec>=2024.2'" if package == "fsspec" else package
         missing = Text("remote_driver_missing", package=package, install=install)
-        raise OSError(errno.ENODEV, missing, url) from None
+        raise ImportError(missing, name=package) from None
     except Exception as error:
         # Each driver has errors of its own.
         said = text_of(error)
@@ -221,11 +232,11 @@ def _driver(url: str) -> Iterator[None]:
             raise OSError(error.errno or errno.EIO, said, url) from None
         if isinstance(error, TimeoutError):
             raise OSError(errno.ETIMEDOUT, Text("remote_too_slow"), url) from None
-        reason = _briefly(error)
+        reason = _briefly(error, remote)
         if isinstance(error, PermissionError) or _CREDENTIALS.search(type(error).__name__):
             raise PermissionError(errno.EACCES, Text("remote_no_access", reason=reason), url) from None
         raise OSError(errno.EIO, Text("remote_failed", reason=reason), url) from None
 
 
-def _briefly(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:_LONGEST]
+def _briefly(error: BaseException, remote: Remote) -> str:
+    return f"{type(error).__name__}: {public_text(' '.join(str(error).split()), remote.options)}"[:_LONGEST]
