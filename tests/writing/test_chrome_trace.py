@@ -5,6 +5,7 @@ import lzma
 import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,13 +16,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import tfvis_nb as tv
 from tests.hostile_names import HOSTILE, hostile_trace
 from tests.real_traces import DATA, each, real_trace, step_stats_files
+from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
 from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.core.labels import lane_label
 from tfvis_nb.core.trace import replaced
-from tfvis_nb.writing.chrome_trace import input_names, pack_rows
+from tfvis_nb.writing.chrome_rows import pack_rows
+from tfvis_nb.writing.chrome_trace import input_names
 
 # timeline.py takes minutes for the largest, and cannot read text.
 COMPARED = [
@@ -39,8 +43,15 @@ def bars(text: str) -> list[dict[str, Any]]:
 def key(device: str, bar: dict[str, Any]) -> tuple[Any, ...]:
     inputs = tuple(sorted((name, value) for name, value in bar["args"].items() if name.startswith("input")))
     # timeline.py knows of a received tensor no more than that it is one; ours has the node that made it.
-    name = "" if bar["name"] == "RecvTensor" else bar["args"]["name"]
-    return (device, bar["name"], bar["ts"], bar["dur"], name, bar["args"]["op"], inputs)
+    name = "" if bar["args"]["op"] == "RecvTensor" else bar["args"]["name"]
+    return (device, bar["args"]["op"], bar["ts"], bar["dur"], name, inputs)
+
+
+def message(path: Path) -> Any:
+    from tensorflow.core.protobuf import config_pb2
+
+    data = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
+    return config_pb2.RunMetadata.FromString(data).step_stats
 
 
 def by_tensorflow(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], list[tuple[str, set[str]]]]:
@@ -48,12 +59,9 @@ def by_tensorflow(path: Path) -> tuple[list[tuple[str, dict[str, Any]]], list[tu
 
     A bar has its device; an arrow its source node and the nodes that start at its end.
     """
-    from tensorflow.core.protobuf import config_pb2
     from tensorflow.python.client.timeline import Timeline
 
-    data = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
-    step_stats = config_pb2.RunMetadata.FromString(data).step_stats
-    made = json.loads(Timeline(step_stats).generate_chrome_trace_format())["traceEvents"]
+    made = json.loads(Timeline(message(path)).generate_chrome_trace_format())["traceEvents"]
     devices = {
         event["pid"]: event["args"]["name"].removesuffix(" Compute") for event in made if event["ph"] == "M"
     }
@@ -157,12 +165,102 @@ def test_lanes_are_threads_whose_bars_do_not_overlap(path: Path) -> None:
 
 def test_transfers_tell_their_ends_bytes_and_tensor() -> None:
     trace = real_trace(DATA / "dist_inproc_ps_2workers_step0.pb")
-    received = [bar for bar in bars(trace.to_chrome_trace()) if bar["name"] == "RecvTensor"]
+    received = [bar for bar in bars(trace.to_chrome_trace()) if bar["args"]["op"] == "RecvTensor"]
     assert len(received) == len(trace.transfers) > 0
     for bar in received:
+        assert bar["name"] == f"RecvTensor {bar['args']['name']}"
         row = trace.events.iloc[bar["args"]["event"]]
         args_of_bar = {name: bar["args"][name] for name in ("bytes", "source", "destination", "tensor")}
         assert args_of_bar == {name: row[name] for name in args_of_bar}
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize("op_time", ["gpu", "all"])
+@pytest.mark.parametrize("name", ["gpu_tf221_mlp.pb.xz", "gpu_tf221_two_logical.pb.xz"])
+def test_ops_have_the_times_of_their_kernels_as_in_timeline_py(name: str, op_time: Any) -> None:
+    from tensorflow.python.client.timeline import Timeline
+
+    def ops(made: list[dict[str, Any]], is_op: Callable[[dict[str, Any]], bool]) -> Counter[tuple[Any, ...]]:
+        bars = (bar for bar in made if bar["ph"] == "X" and is_op(bar))
+        return Counter((bar["args"]["name"], bar["args"]["op"], bar["ts"], bar["dur"]) for bar in bars)
+
+    trace = real_trace(DATA / name)
+    assert trace.nested is not None
+    device_of = trace.nested["raw_device"].to_pylist()
+    theirs = json.loads(Timeline(message(DATA / name)).generate_chrome_trace_format(op_time=op_time))
+    executors = {
+        event["pid"]
+        for event in theirs["traceEvents"]
+        if event["ph"] == "M" and event["args"]["name"].startswith("/job:")
+    }
+    expected = ops(theirs["traceEvents"], lambda bar: bar["pid"] in executors)
+    text = trace.to_chrome_trace(op_time=op_time)
+    recorded = trace.to_chrome_trace()
+    moved, still = (
+        ops(bars(made), lambda bar: device_of[bar["args"]["event"]].startswith("/job:"))
+        for made in (text, recorded)
+    )
+    assert moved == expected != still
+    again, before = (tv.read_trace(made.encode()) for made in (text, recorded))
+    assert again.events.equals(before.events)
+    assert again.edges.equals(before.edges)
+
+
+def tensors_of(text: str) -> dict[str, dict[str, Any]]:
+    """The objects of a file by name, with their snapshots and the times of their events."""
+    found: dict[str, dict[str, Any]] = defaultdict(dict)
+    for event in json.loads(text)["traceEvents"]:
+        if event["ph"] in "NOD":
+            found[event["name"]][event["ph"]] = event["ts"]
+            found[event["name"]].update(event.get("args", {}).get("snapshot", {}))
+    return found
+
+
+@pytest.mark.tensorflow
+@pytest.mark.parametrize(
+    ("name", "copied"),
+    [
+        ("local_mlp_step1.pb", set()),
+        ("cpu_tf221_two_devices.pb.xz", set()),
+        # timeline.py does not see copies and takes the reader of the copy for one of the tensor.
+        ("gpu_tf221_mlp.pb.xz", {"_arg_x_0_0", "_arg_y_0_1", "Mean"}),
+    ],
+)
+def test_tensors_are_those_of_timeline_py(name: str, copied: set[str]) -> None:
+    from tensorflow.python.client.timeline import Timeline
+
+    timeline = Timeline(message(DATA / name))
+    theirs = tensors_of(timeline.generate_chrome_trace_format(show_memory=True))
+    trace = real_trace(DATA / name)
+    text = trace.to_chrome_trace(show_memory=True)
+    ours = tensors_of(text)
+    assert ours.keys() == theirs.keys()
+    for tensor, described in timeline._tensors.items():
+        mine, other = ours[tensor], theirs[tensor]
+        assert (mine["N"], mine["O"]) == (other["N"], max(other["O"], other["N"]))
+        assert (mine["requested_bytes"], mine["allocator"]) == (described.num_bytes, described.allocator)
+        assert (mine["D"] == other["D"]) == (tensor not in copied)
+        if tensor not in copied:
+            assert mine["readers"] == len(described._ref_times) - 1
+        kind = mine["dtype"].replace("32", "").upper()
+        assert f"dtype: DT_{kind}" in other["tensor_description"]
+        assert re.findall(r"size: (\d+)", other["tensor_description"]) == [str(dim) for dim in mine["shape"]]
+    plain = tv.read_trace(trace.to_chrome_trace().encode())
+    assert tv.read_trace(text.encode()).events.equals(plain.events)
+
+
+def test_tensors_have_processes_of_their_own() -> None:
+    trace = real_trace(DATA / "cpu_tf221_two_devices.pb.xz")
+    made = json.loads(trace.to_chrome_trace(show_memory=True))["traceEvents"]
+    names = {event["pid"]: event["args"]["name"] for event in made if event["name"] == "process_name"}
+    where = {event["name"]: names[event["pid"]] for event in made if event["ph"] == "N"}
+    assert set(where.values()) == {"CPU:0 tensors", "CPU:1 tensors"}
+    assert not [event for event in made if event["ph"] == "X" and names[event["pid"]].endswith("tensors")]
+
+
+def test_an_unknown_op_time_is_refused() -> None:
+    with raises_id(ValueError, "no_such_value", name="op_time", value="kernel"):
+        hostile_trace().to_chrome_trace(op_time="kernel")  # type: ignore[call-overload]
 
 
 def test_arrows_lead_from_open_bars_to_the_start_of_others() -> None:

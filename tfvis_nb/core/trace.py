@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from tfvis_nb.analysis.prediction.what_if import Changes
     from tfvis_nb.display.charts import Charts
     from tfvis_nb.display.pictures.picture import Picture
+    from tfvis_nb.writing.chrome_trace import OpTime
 
 _WATCHERS: weakref.WeakKeyDictionary[Trace, list[tuple[weakref.ref[Any], Callable[[Any], object]]]]
 _WATCHERS = weakref.WeakKeyDictionary()
@@ -487,11 +488,32 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         return registry.anonymized([self])[0]
 
     @overload
-    def to_chrome_trace(self, path: None = None, *, arrows: bool = True) -> str: ...
+    def to_chrome_trace(
+        self,
+        path: None = None,
+        *,
+        arrows: bool = True,
+        show_memory: bool = False,
+        op_time: OpTime = "schedule",
+    ) -> str: ...
     @overload
-    def to_chrome_trace(self, path: str | Path, *, arrows: bool = True) -> Path: ...
+    def to_chrome_trace(
+        self,
+        path: str | Path,
+        *,
+        arrows: bool = True,
+        show_memory: bool = False,
+        op_time: OpTime = "schedule",
+    ) -> Path: ...
     @only_known_options
-    def to_chrome_trace(self, path: str | Path | None = None, *, arrows: bool = True) -> str | Path:
+    def to_chrome_trace(
+        self,
+        path: str | Path | None = None,
+        *,
+        arrows: bool = True,
+        show_memory: bool = False,
+        op_time: OpTime = "schedule",
+    ) -> str | Path:
         """Write Chrome trace events, which Perfetto, chrome://tracing and speedscope open.
 
         Bars have the names, times and arguments that TensorFlow's ``timeline.py``
@@ -504,6 +526,14 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         arrows
             Whether to draw an arrow for each of `edges`; without arrows the file is smaller. Reading it back
             restores the edges in either case.
+        show_memory
+            Whether to add an object for each tensor, with its dtype, shape, bytes and number of readers, from
+            the start of its op to the end of the last op that reads it, as in ``timeline.py``.
+            chrome://tracing shows them. Counters of memory are always written.
+        op_time
+            The times of ops that launched kernels: ``"schedule"``, on the host, as recorded; ``"gpu"``, from
+            their first kernel to the end of the last one; ``"all"``, from their start to the end of their
+            last kernel. Reading the file back restores the recorded times.
 
         Returns
         -------
@@ -514,10 +544,15 @@ class Trace(TraceTables, HtmlExport, PictureExport):
         ------
         OSError
             If the file cannot be written.
+        ValueError
+            If `op_time` is none of these.
         """
         if path is None:
-            return registry.chrome_trace_text(self, arrows=arrows)
-        return registry.write_chrome_trace(self, writable(path), arrows=arrows)
+            return registry.chrome_trace_text(self, arrows=arrows, show_memory=show_memory, op_time=op_time)
+        file = writable(path)
+        return registry.write_chrome_trace(
+            self, file, arrows=arrows, show_memory=show_memory, op_time=op_time
+        )
 
     def to_parquet(self, path: str | Path) -> Path:
         """Write the whole trace as a Parquet file, which `tfvis_nb.read_trace` reads back unchanged.

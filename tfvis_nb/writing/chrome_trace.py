@@ -1,14 +1,12 @@
 """Write a trace as Chrome trace events, which Perfetto, chrome://tracing and speedscope open."""
 
 import gzip
-import heapq
 import json
 import zlib
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -17,12 +15,11 @@ import pyarrow as pa
 from tfvis_nb.analysis.critical_path.device import STREAM
 from tfvis_nb.analysis.dataflow.graph_inputs import graph_inputs
 from tfvis_nb.analysis.dataflow.recorded_links import link_numbers
-from tfvis_nb.analysis.events.lane_order import order_lanes
 from tfvis_nb.analysis.memory.memory_usage import curve_numbers
 from tfvis_nb.analysis.time_series import buffer_fill
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.clock_bounds import to_json
-from tfvis_nb.core.labels import lane_label
+from tfvis_nb.core.data_types import dtype_names
 from tfvis_nb.core.metadata import portable
 from tfvis_nb.core.metadata import to_json as metadata_json
 from tfvis_nb.core.nested_columns import (
@@ -39,135 +36,71 @@ from tfvis_nb.core.output_path import whole
 from tfvis_nb.core.tensor_senders import executor_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import OPTIONAL
+from tfvis_nb.kinds import DEVICE, MOVING
 from tfvis_nb.reading.chrome.tfvis import COUNTER
-from tfvis_nb.texts import notes_to_json
-
-_LARGEST = (1 << 31) - 1
-
-
-@dataclass(frozen=True)
-class ChromeRows:
-    """Process and thread numbers of each event (int64, below 2**31), and the events that name and order them.
-
-    Threads are numbered from 1 in the order of the lanes, by which Perfetto sorts them. The number of a
-    process is derived from the names of its device and lanes, and of their first threads. So the events of
-    two files can be merged: devices with the same lanes become one process.
-    """
-
-    pid: np.ndarray
-    tid: np.ndarray
-    metadata: list[dict[str, Any]]
-
-
-def place_rows(events: pd.DataFrame) -> ChromeRows:
-    """Lay out an event table so that bars of a thread do not overlap."""
-    lanes = order_lanes(events)
-    pid = np.zeros(len(events), "i8")
-    tid = np.zeros(len(events), "i8")
-    metadata: list[dict[str, Any]] = []
-    processes: set[int] = set()
-    start = events["start_ns"].to_numpy()
-    end = start + events["duration_ns"].to_numpy()
-    members = np.split(np.argsort(lanes.of_event, kind="stable"), np.cumsum(lanes.table["events"])[:-1])
-    rows = zip(lanes.table.itertuples(index=False), members, strict=False)
-    for (task, device), group in groupby(rows, key=lambda pair: (str(pair[0].task), str(pair[0].device))):
-        threads: list[dict[str, str]] = []
-        own: list[np.ndarray] = []
-        key = [task, device]
-        for row, ids in group:
-            packed = pack_rows(start[ids], end[ids])
-            tid[ids] = packed + len(threads) + 1
-            lane = str(row.lane) or str(row.kind)
-            key.append(f"{len(threads)} {lane}")
-            location = {"task": task, "device": device, "lane": str(row.lane)}
-            threads += [
-                {"name": f"{lane} ({number + 1})" if number else lane, **location}
-                for number in range(int(packed.max()) + 1)
-            ]
-            own.append(ids)
-        process = unique_id("\n".join(key), processes)
-        pid[np.concatenate(own)] = process
-        metadata += described("process", len(processes), _process_name(task, device), process)
-        for number, arguments in enumerate(threads, 1):
-            metadata += described("thread", number, arguments, process, number)
-    return ChromeRows(pid, tid, metadata)
-
-
-def pack_rows(start: np.ndarray, end: np.ndarray) -> np.ndarray:
-    """Return for each interval, ordered by start, the first row that is free at its start (int64, from 0)."""
-    rows = np.zeros(len(start), "i8")
-    busy: list[tuple[int, int]] = []
-    free: list[int] = []
-    for number, (begin, finish) in enumerate(zip(start.tolist(), end.tolist(), strict=True)):
-        while busy and busy[0][0] <= begin:
-            heapq.heappush(free, heapq.heappop(busy)[1])
-        # If no row is free, all existing rows are occupied, so the next one is new.
-        row = heapq.heappop(free) if free else len(busy)
-        heapq.heappush(busy, (finish, row))
-        rows[number] = row
-    return rows
-
-
-def unique_id(text: str, taken: set[int]) -> int:
-    """Return a number for a text: the same in all files, unless two texts of a file collide."""
-    number = zlib.crc32(text.encode("utf-8", "replace")) & _LARGEST or 1
-    while number in taken:
-        number = number % _LARGEST + 1
-    taken.add(number)
-    return number
-
-
-def _process_name(task: str, device: str, otherwise: str = "unknown device") -> dict[str, str]:
-    """Return the argument that names a process, to which Perfetto adds the number: ``worker 0 · GPU:0``."""
-    return {"name": lane_label(task, device, "") or task or otherwise}
-
-
-def described(
-    what: str, order: int, arguments: dict[str, str], pid: int, tid: int = 0
-) -> list[dict[str, Any]]:
-    """Return the events that name a ``process`` or ``thread`` and give its position."""
-    return [
-        {"ph": "M", "name": f"{what}_name", "pid": pid, "tid": tid, "args": arguments},
-        {"ph": "M", "name": f"{what}_sort_index", "pid": pid, "tid": tid, "args": {"sort_index": order}},
-    ]
-
+from tfvis_nb.texts import Text, notes_to_json
+from tfvis_nb.writing.chrome_rows import ChromeRows, Processes, place_rows
 
 WRITER = "tfvis_nb"
 """Marks files written by this module."""
 
+OpTime = Literal["schedule", "gpu", "all"]
+
+_EDGE = r"^edge_\d+_"
 _TIMES = ("scheduled_ns", "compute_start_ns", "compute_end_ns")
 _DERIVED = "derived"
 """The category of counters derived from events, which are not read back."""
 
 
-def write_chrome_trace(trace: Trace, path: str | Path, *, arrows: bool = True) -> Path:
+def write_chrome_trace(
+    trace: Trace,
+    path: str | Path,
+    *,
+    arrows: bool = True,
+    show_memory: bool = False,
+    op_time: OpTime = "schedule",
+) -> Path:
     """Write a trace as a file of Chrome trace events, compressed if it ends in ``.gz``; return the path."""
     path = Path(path)
-    data = chrome_trace_text(trace, arrows=arrows).encode("ascii")
+    text = chrome_trace_text(trace, arrows=arrows, show_memory=show_memory, op_time=op_time)
+    data = text.encode("ascii")
     with whole(path) as file:
         file.write_bytes(gzip.compress(data, mtime=0) if path.suffix.lower() == ".gz" else data)
     return path
 
 
-def chrome_trace_text(trace: Trace, *, arrows: bool = True) -> str:
+def chrome_trace_text(
+    trace: Trace, *, arrows: bool = True, show_memory: bool = False, op_time: OpTime = "schedule"
+) -> str:
     """Write a trace in the Chrome trace event format.
 
     Bars have the names, times (whole microseconds) and ``args`` of TensorFlow's own ``timeline.py``, plus
     exact nanoseconds, bytes and devices. Bars that it calls ``unknown``, and copies, have descriptive names:
-    ``MemcpyH2D``, ``Memset``, ``RecvBuf``; the ``name`` of a ``RecvTensor`` is the node that made its tensor.
+    ``MemcpyH2D``, ``Memset``. Transfers and copies have their tensor after their op: ``RecvTensor w/read``.
     Each device is a process and each lane one or more threads, in display order; bars of a thread never
     overlap. Arrows, unless `arrows` is False, are all of ``trace.edges``, of the category ``data``,
     ``control``, ``transfer``, ``launch`` or ``flow``; counters show allocated memory by allocator, and
     ``trace.counters``. ``args`` have the data for finding edges: ``input0``, ``input1`` and so on from the
     label, ``graph_inputs`` missing there, and numbers that link events, in a profiler ``launch``,
     ``produced``, ``consumed`` and ``instance``, in a Chrome trace ``flows_out`` and ``flows_in``; and
-    ``executor_device`` and ``raw_device``, the names of streams. A predicted trace has ``prediction`` and
+    ``executor_device`` and ``raw_device``, the names of streams. `show_memory` adds `_tensors`, and `op_time`
+    moves bars as in `_shown_times`, not the times in their ``args``. A predicted trace has ``prediction`` and
     ``predicted_steps`` in ``otherData``, see `tfvis_nb.core.metadata.SUBJECTS`, and ``moved_ns`` and
     ``recorded_duration_ns`` in ``args``. Lanes that repeat others, ``stream:all`` and ``/memcpy``, are left
     out, as in ``trace.events``. `tfvis_nb.read_trace` restores the same rows and edges, and two merged files
     show a device with the same lanes once.
     """
-    rows = place_rows(trace.events)
+    if op_time not in (choices := get_args(OpTime)):
+        raise ValueError(
+            Text("no_such_value", name="op_time", value=op_time, choices=", ".join(map(repr, choices)))
+        )
+    start_ns, end_ns = _shown_times(trace, op_time)
+    rows = place_rows(trace.events, start_ns, end_ns)
+    # TensorFlow, too, truncates both to whole microseconds.
+    spans = start_ns // 1000, end_ns // 1000
+    processes = Processes(trace, rows)
+    counters = counter_events(trace, processes)
+    tensors = _tensors(trace, rows, spans, processes) if show_memory else []
     body = {
         "displayTimeUnit": "ns",
         "otherData": {
@@ -180,25 +113,52 @@ def chrome_trace_text(trace: Trace, *, arrows: bool = True) -> str:
         },
         "traceEvents": rows.metadata
         + memory_counters(trace, rows)
-        + counter_events(trace, rows)
-        + _bars(trace, rows)
-        + (_flows(trace, rows) if arrows else []),
+        + processes.named
+        + counters
+        + _bars(trace, rows, spans)
+        + tensors
+        + (_flows(trace, rows, spans) if arrows else []),
     }
     return json.dumps(body, separators=(",", ":"))
 
 
-def _microseconds(events: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """Return start and end, each truncated to whole microseconds, like TensorFlow."""
-    start = events["start_ns"].to_numpy()
-    return start // 1000, (start + events["duration_ns"].to_numpy()) // 1000
+_Spans = tuple[np.ndarray, np.ndarray]
+"""Start and end of each event."""
 
 
-def _bars(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
+def _shown_times(trace: Trace, op_time: OpTime) -> _Spans:
+    """Return when bars start and end (ns): like timeline.py, ops may be shown when their kernels ran.
+
+    ``schedule`` is the time on the host, as recorded. Of an op that launched kernels or copies, ``all`` shows
+    the time until the last of them ended, and ``gpu`` starts with the first.
+    """
+    start = trace.events["start_ns"].to_numpy()
+    end = start + trace.events["duration_ns"].to_numpy()
+    if op_time == "schedule":
+        return start, end
+    edges = trace.edges
+    on_device = is_kind(trace.events, *DEVICE)[edges["target"].to_numpy()]
+    by_op = np.isin(edges["source"], executor_rows(trace.events))
+    launches = edges[(edges["kind"] == "launch") & on_device & by_op]
+    op, launched = launches["source"].to_numpy(), launches["target"].to_numpy()
+    last = end.copy()
+    np.maximum.at(last, op, end[launched])
+    if op_time == "all":
+        return start, last
+    first = np.full(len(start), np.iinfo(np.int64).max)
+    np.minimum.at(first, op, start[launched])
+    return np.where(np.isin(np.arange(len(start)), op), first, start), last
+
+
+def _bars(trace: Trace, rows: ChromeRows, spans: _Spans) -> list[dict[str, Any]]:
     events = trace.events
-    start, end = _microseconds(events)
+    start, end = spans
     ops = events["op"].astype("str")
     # A kernel or host activity without an op still has a name, which a bar needs.
     labels = ops.where(ops != "", events["name"])
+    tensor = events["tensor"].fillna("")
+    moved = (tensor != "") & is_kind(events, *MOVING)
+    labels = labels.where(~moved, ops + " " + tensor.str.replace(_EDGE, "", regex=True))
     columns = zip(
         labels.tolist(),
         events["kind"].tolist(),
@@ -295,19 +255,18 @@ def input_names(label: str) -> list[str]:
     return inputs.split(", ") if inputs else []
 
 
-def _flows(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
+def _flows(trace: Trace, rows: ChromeRows, spans: _Spans) -> list[dict[str, Any]]:
     """Pair up the ends of each arrow, with a separate ``id``."""
     edges = trace.edges
-    start, end = _microseconds(trace.events)
+    start, end = spans
     # Viewers attach an arrow to the bar open at its time, and a bar is no longer open at its end.
     leave = np.maximum(end - 1, start).tolist()
-    # Merged files must not share the numbers of their arrows.
-    own = zlib.crc32(f"{start[:1]}{end[-1:]}{len(start)}{trace.title}".encode("utf-8", "replace"))
+    file = _file_number(trace, spans)
     arrive, pid, tid = start.tolist(), rows.pid.tolist(), rows.tid.tolist()
     flows = []
     pairs = zip(edges["source"].tolist(), edges["target"].tolist(), edges["kind"].tolist(), strict=True)
     for number, (source, target, kind) in enumerate(pairs):
-        common = {"cat": kind, "name": kind, "id": f"0x{own:08x}{number:07x}"}
+        common = {"cat": kind, "name": kind, "id": f"{file}{number:07x}"}
         flows += [
             {"ph": "s", **common, "pid": pid[source], "tid": tid[source], "ts": leave[source]},
             {"ph": "f", "bp": "e", **common, "pid": pid[target], "tid": tid[target], "ts": arrive[target]},
@@ -315,10 +274,84 @@ def _flows(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
     return flows
 
 
-def counter_events(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
+def _file_number(trace: Trace, spans: _Spans) -> str:
+    """Return what the numbers of arrows and tensors start with, because merged files must not share them."""
+    start, end = spans
+    text = f"{start[:1]}{end[-1:]}{len(start)}{trace.title}"
+    return f"0x{zlib.crc32(text.encode('utf-8', 'replace')):08x}"
+
+
+def _tensors(trace: Trace, rows: ChromeRows, spans: _Spans, processes: Processes) -> list[dict[str, Any]]:
+    """Make an object of each recorded output, in a process for the tensors of its device.
+
+    As in timeline.py it exists from the start of its op until the end of the last op that reads it, whenever
+    its buffer was freed. If the inputs of a reader do not name the output, as after a transfer, the reader
+    reads all outputs of the op.
+    """
+    if trace.nested is None or "outputs" not in trace.nested.column_names:
+        return []
+    of_event, outputs = exploded(trace.nested["outputs"].combine_chunks())
+    names = trace.events["name"].fillna("").tolist()
+    tensors = [
+        (event, f"{names[event]}:{slot}" if slot else names[event])
+        for event, slot in zip(of_event.tolist(), numbers(outputs, "slot").tolist(), strict=True)
+    ]
+    made: dict[int, list[int]] = {}
+    for number, (event, _) in enumerate(tensors):
+        made.setdefault(event, []).append(number)
+    start, end = (side.tolist() for side in spans)
+    until, readers = [end[event] for event, _ in tensors], Counter[int]()
+    inputs = _Inputs(trace)
+    edges = trace.edges[trace.edges["kind"].isin(["data", "transfer"])]
+    for source, target in zip(edges["source"].tolist(), edges["target"].tolist(), strict=True):
+        own = made.get(source, [])
+        for number in [number for number in own if tensors[number][1] in inputs.of(target)] or own:
+            readers[number] += 1
+            until[number] = max(until[number], end[target] - 1)
+    dtypes, file = dtype_names(), _file_number(trace, spans)
+    described = outputs.to_pylist()
+    task, device = (trace.events[name].astype(object).tolist() for name in ("task", "device"))
+    objects = []
+    for number, (event, name) in enumerate(tensors):
+        output = described[number] or {}
+        snapshot = {
+            "dtype": dtypes.get(output.get("dtype") or 0, "unknown"),
+            "shape": output.get("shape"),
+            "bytes": output.get("allocated_bytes") or output.get("requested_bytes") or 0,
+            "requested_bytes": output.get("requested_bytes") or 0,
+            "allocator": output.get("allocator") or "",
+            "readers": readers[number],
+        }
+        common = {"cat": "Tensor", "name": name, "id": f"{file}{number:07x}"}
+        pid = processes.of(task[event], device[event], "tensors")
+        common |= {"pid": pid, "tid": int(rows.tid[event])}
+        done = max(end[event] - 1, start[event])
+        objects += [
+            {"ph": "N", **common, "ts": start[event]},
+            {"ph": "O", **common, "ts": done, "args": {"snapshot": snapshot}},
+            {"ph": "D", **common, "ts": until[number]},
+        ]
+    return objects
+
+
+class _Inputs:
+    """The inputs of events, by their labels and graphs."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._labels = trace.events["detail"].fillna("").tolist()
+        self._beyond = _beyond_labels(trace)
+        self._known: dict[int, set[str]] = {}
+
+    def of(self, event: int) -> set[str]:
+        """Return the tensors that an event reads, such as ``a:1``."""
+        if event not in self._known:
+            self._known[event] = {*input_names(self._labels[event]), *self._beyond.get(event, ())}
+        return self._known[event]
+
+
+def counter_events(trace: Trace, processes: Processes) -> list[dict[str, Any]]:
     """Make an event for each counter value of a trace, in the processes of their devices."""
     events: list[dict[str, Any]] = []
-    processes = _Processes(trace, rows)
     for category, table in ((COUNTER, trace.recorded_counters), (_DERIVED, buffer_fill(trace))):
         names = ("counter", "series", "unit", "task", "device")
         texts = [table[name].astype(object).tolist() for name in names]
@@ -343,32 +376,7 @@ def counter_events(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:
                 *texts, *numbers, strict=True
             )
         ]
-    return processes.named + events
-
-
-class _Processes:
-    """The processes of devices: those of their events, and new ones, named by events in `named`."""
-
-    def __init__(self, trace: Trace, rows: ChromeRows) -> None:
-        self.named: list[dict[str, Any]] = []
-        task, device = (trace.events[name].cat for name in ("task", "device"))
-        code = task.codes.to_numpy(np.int64) * (len(device.categories) + 1) + device.codes.to_numpy(np.int64)
-        _, first = np.unique(code, return_index=True)
-        places: pd.DataFrame = trace.events[["task", "device"]].take(first).astype(object)
-        pids = rows.pid[first].tolist()
-        self._known: dict[tuple[Any, ...], int] = dict(
-            zip(places.itertuples(index=False, name=None), pids, strict=True)
-        )
-        self._taken = set(pids)
-
-    def of(self, task: str, device: str) -> int:
-        """Return the process of a task's device."""
-        if (task, device) not in self._known:
-            process = unique_id(f"{task}\n{device}", self._taken)
-            self._known[task, device] = process
-            name = _process_name(task, device, "counters")
-            self.named += described("process", len(self._taken), name, process)
-        return self._known[task, device]
+    return events
 
 
 def memory_counters(trace: Trace, rows: ChromeRows) -> list[dict[str, Any]]:

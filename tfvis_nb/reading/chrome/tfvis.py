@@ -50,7 +50,7 @@ _KEPT = (
 COUNTER = "counter"
 """The category of recorded counter events; others are derived from events."""
 
-_DERIVED = ("C", "s", "t", "f")
+_DERIVED = ("C", "s", "t", "f", "N", "O", "D")
 _LATEST_STEP = 2**31 - 1
 
 
@@ -67,7 +67,7 @@ class OwnReader:
             phase = event.get("ph") if isinstance(event, dict) else None
             if phase == "C" and event.get("cat") == COUNTER:
                 self._counters.append(event)
-        # Arrows and memory counters are derived again.
+        # Arrows, memory counters and the objects of tensors are derived, the latter from more than is here.
         self._bars.add([one for one in events if not isinstance(one, dict) or one.get("ph") not in _DERIVED])
 
     def finish(self, keys: Mapping[str, Any]) -> Trace:
