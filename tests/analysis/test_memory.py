@@ -56,6 +56,7 @@ def holds(trace: tv.Trace) -> None:
         assert len(alive) == peak["alive"]
         assert alive["bytes"].sum() == peak["peak_bytes"]
         assert alive["bytes"].is_monotonic_decreasing
+        assert alive.equals(live_buffers(trace, step=where[0], task=where[1], allocator=where[2]))
     for by in BY:
         table = memory_breakdown(trace, by)
         if by == "line" and trace.stacks is None:
@@ -114,9 +115,13 @@ def test_timeline_py_counts_forwarded_buffers_twice(
     from tensorflow.python.client.timeline import Timeline
 
     analysis = Timeline(oracle.load(DATA / name)).analyze_step_stats(show_memory=True)
-    assert analysis.allocator_maximums[allocator].num_bytes == theirs
-    peaks = memory_peaks(real_trace(DATA / name)).set_index("allocator")["peak_bytes"]
+    maximum = analysis.allocator_maximums[allocator]
+    assert maximum.num_bytes == theirs
+    trace = real_trace(DATA / name)
+    peaks = memory_peaks(trace).set_index("allocator")["peak_bytes"]
     assert peaks[allocator] == peak
+    assert live_buffers(trace, allocator=allocator)["bytes"].sum() == peak
+    assert live_buffers(trace)["bytes"].sum() == peaks.sum()
 
 
 def test_tensors_of_a_small_step(data: Path) -> None:

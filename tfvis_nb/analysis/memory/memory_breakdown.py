@@ -8,7 +8,7 @@ from tfvis_nb import events as event_table
 from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.memory.buffer_origins import ORIGINS, buffer_origins
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER
-from tfvis_nb.analysis.memory.memory_usage import WHERE, alive_at_peak, memory_peaks
+from tfvis_nb.analysis.memory.memory_usage import WHERE, alive_at_peak, curve_numbers, memory_peaks
 from tfvis_nb.analysis.memory.tensor_lifetimes import tensor_lifetimes
 from tfvis_nb.analysis.unavailable import NONE, cannot_say, why_not
 from tfvis_nb.core.options import near
@@ -94,26 +94,30 @@ def memory_breakdown(trace: Trace, by: By = "op") -> pd.DataFrame:
 
 @validate_input
 def live_buffers(
-    trace: Trace, time_ns: int, *, allocator: str, step: int | None = None, task: str | None = None
+    trace: Trace,
+    time_ns: int | None = None,
+    *,
+    allocator: str | None = None,
+    step: int | None = None,
+    task: str | None = None,
 ) -> pd.DataFrame:
-    """Return the buffers allocated at a given time, the largest first.
+    """Return the buffers allocated at the peak of each allocator in each step, or at a given time.
 
     Parameters
     ----------
     trace
         Any trace with memory records.
     time_ns
-        Epoch nanoseconds, such as ``at_ns`` of `tfvis_nb.analysis.memory_peaks`.
-    allocator
-        Name of the allocator.
-    step, task
+        Epoch nanoseconds; None for the peaks of `tfvis_nb.analysis.memory_peaks`.
+    allocator, step, task
         Curve, as in `tfvis_nb.analysis.memory_usage`; None for all.
 
     Returns
     -------
     pandas.DataFrame
         Rows of `tfvis_nb.analysis.tensor_lifetimes`, with ``layer`` and ``line`` (str) as in `FIGURES`, and
-        ``share`` (float64) of their bytes. `cannot_say` as in `tfvis_nb.analysis.tensor_lifetimes`.
+        ``share`` (float64) of the bytes of their curve; ordered by step, task and allocator, the largest
+        first. `cannot_say` as in `tfvis_nb.analysis.tensor_lifetimes`.
 
     Examples
     --------
@@ -123,6 +127,8 @@ def live_buffers(
     >>> table = events.build({"start_ns": [1000], "duration_ns": [900], "kind": ["op"], "name": ["a"]})
     >>> records = [{"micros": 1, "bytes": 256}, {"micros": 2, "bytes": 64}, {"micros": 5, "bytes": -256}]
     >>> trace = Trace(table, nested=pa.table({"memory": [[{"allocator": "cpu", "records": records}]]}))
+    >>> live_buffers(trace)[["name", "bytes", "share"]].values.tolist()
+    [['a', 256, 0.8], ['a', 64, 0.2]]
     >>> live_buffers(trace, 1500, allocator="cpu")[["name", "bytes", "share"]].values.tolist()
     [['a', 256, 1.0]]
     """
@@ -130,11 +136,17 @@ def live_buffers(
     if why_not(buffers):
         unknown = {name: pd.Series(dtype=event_table.TEXT) for name in ORIGINS}
         return buffers.assign(**unknown, share=pd.Series(dtype="float64"))
-    until = buffers["free_ns"].to_numpy("i8", na_value=NEVER)
-    alive = (buffers["allocator"] == allocator) & (buffers["alloc_ns"] <= time_ns) & (until > time_ns)
-    for name, wanted in (("step", step), ("task", task)):
+    if time_ns is None:
+        alive = alive_at_peak(buffers, memory_peaks(trace)) >= 0
+    else:
+        until = buffers["free_ns"].to_numpy("i8", na_value=NEVER)
+        alive = (buffers["alloc_ns"].to_numpy() <= time_ns) & (until > time_ns)
+    for name, wanted in (("allocator", allocator), ("step", step), ("task", task)):
         if wanted is not None:
-            alive &= buffers[name] == wanted
-    live = buffers[alive].sort_values(["bytes", "alloc_ns"], ascending=[False, True], ignore_index=True)
-    share = live["bytes"] / max(int(live["bytes"].sum()), 1)
-    return live.assign(**buffer_origins(trace, live), share=share)
+            alive &= (buffers[name] == wanted).to_numpy()
+    live = buffers[alive].assign(curve=curve_numbers(buffers)[alive])
+    live = live.sort_values(
+        ["curve", "bytes", "alloc_ns"], ascending=[True, False, True], kind="stable", ignore_index=True
+    )
+    share = live["bytes"] / live.groupby("curve")["bytes"].transform("sum")
+    return live.drop(columns="curve").assign(**buffer_origins(trace, live), share=share)
