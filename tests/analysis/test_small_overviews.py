@@ -75,8 +75,20 @@ def test_headline_and_step_time_are_those_of_a_comparison() -> None:
     assert overview["headline"].endswith("a typical step takes 115 ns.")
     assert overview_lines(overview)[0].value == "115 ns typical after the first step, 7 steps"
     assert overview["steps"]["median_ns"] == 110
-    # The mean of a few would leave out no slow one.
+    few = _steps([100, 120])
+    assert compare(few, few).attrs["step_time"].a == few.overview["steps"]["typical_ns"] == 110
+    # Of a few, the mean would leave out no slow one.
     assert _steps([100, 110, 900]).overview["steps"]["typical_ns"] == 110
+
+
+def test_the_card_has_the_step_time_of_the_overview() -> None:
+    base, trace = _steps([900, 90, 80, 120]), _steps([900, 100, 110, 150])
+    took, since = (card(trace, against)["step_time"] for against in (None, base))
+    assert took
+    assert since
+    figure = "120\N{NO-BREAK SPACE}ns"
+    assert took[1][0].startswith(f"{figure} ")
+    assert since[1] == [unbroken(f"{figure}; {Text('no_clear_difference')}")]
 
 
 def test_steps_of_two_lengths_have_no_typical_one() -> None:

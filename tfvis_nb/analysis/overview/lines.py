@@ -83,7 +83,7 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
         alike = steps["interval_alike"]
         about = f"Each step and the time until the next: {_TYPICAL if alike else _MEDIAN}"
         loop = _which(format_duration(steps["interval_ns"]), alike)
-        loop = _tested(loop, steps.get("interval_change"), alike)
+        loop = tested(loop, steps.get("interval_change"), alike)
         lines.append(Line("Round of the loop", (loop,), about))
     if steps["p95_ns"] is not None:
         about = "The duration that 95 % of the steps do not exceed."
@@ -98,7 +98,7 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
     about = f"The time from the start of a step to its end: {_TYPICAL if steps['alike'] else _MEDIAN}"
     if steps["count"] == 1:
         about = STEP_NS
-    value = _tested(value, steps.get("change"), steps["alike"])
+    value = tested(value, steps.get("change"), steps["alike"])
     lines.insert(0, Line(STEP_TIME[facts["undivided"]], (value,), about))
     for kind in kinds[1 : 1 + _MOST_KINDS]:
         noun = "step" if kind["count"] == 1 else "steps"
@@ -303,7 +303,7 @@ def _changed(value: str, change: str | None) -> str:
     return f"{value} ({change})" if change else value
 
 
-def _tested(value: str, change: str | None, alike: bool) -> str:
+def tested(value: str, change: str | None, alike: bool) -> str:
     """Add a difference of means, which may have an interval in parentheses."""
     return f"{value}; {'' if alike else 'on average '}{change}" if change else value
 

@@ -26,7 +26,7 @@ from tfvis_nb.analysis.overview.headline import headline
 from tfvis_nb.analysis.overview.lines import as_html, as_text
 from tfvis_nb.analysis.source.source_lines import source_lines
 from tfvis_nb.analysis.steps.breakdown import PARTS
-from tfvis_nb.analysis.steps.difference import TRIM, has_typical, typical
+from tfvis_nb.analysis.steps.difference import typical_or_median
 from tfvis_nb.analysis.steps.op_statistics import op_statistics
 from tfvis_nb.analysis.steps.other_steps import is_set_apart, other_steps
 from tfvis_nb.analysis.steps.outside_steps import loop_of, outside_steps
@@ -42,7 +42,6 @@ from tfvis_nb.analysis.time_series import counters
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.intervals import union
 from tfvis_nb.core.labels import printable
-from tfvis_nb.core.median_step import lower_median
 from tfvis_nb.core.note_order import most_important_first
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.core.undivided import is_undivided
@@ -54,8 +53,8 @@ FIGURES: dict[str, str] = {
     "kinds": "The kinds of steps if there are several, such as train and test, the one with the most time"
     " first: kind, count, typical_ns, alike, median_ns and sum_ns. Those of steps are of the first kind.",
     "steps.typical_ns": "Duration of a typical step, in ns: the mean of all without the longest and the"
-    " shortest fifth, as in a comparison, and without a first step that is set apart; of fewer than five,"
-    " or if the steps are not alike, the median.",
+    " shortest fifth, as in a comparison, and without a first step that is set apart; if the steps are not"
+    " alike, the median.",
     "steps.alike": "Whether the steps have a typical length: that mean is less than 1.5 times their median,"
     " and more than the median / 1.5. Otherwise no step takes that long.",
     "steps.median_ns": "Duration of the median step, in ns: of an even number the lower of the two in the"
@@ -197,12 +196,13 @@ def _steps(trace: Trace, apart: int) -> dict[str, Any]:
     duration, start = (np.sort(steps[name].to_numpy(np.int64)) for name in ("duration_ns", "start_ns"))
     count, interval = len(duration), np.diff(start)[int(apart != NO_STEP) :]
     known = count >= _FEWEST_FOR_P95
+    interval_ns, interval_alike = typical_or_median(interval)
     return {
         "count": len(every),
         **_typical(steps, apart),
         "median_ns": _length(trace, middle) if (middle := median_step(trace)) is not None else None,
-        "interval_ns": _typical_ns(interval),
-        "interval_alike": has_typical(interval),
+        "interval_ns": round(interval_ns) if len(interval) else None,
+        "interval_alike": interval_alike,
         "p95_ns": int(duration[math.ceil(0.95 * count) - 1]) if known else None,
         "sum_ns": int(every["duration_ns"].sum()),
     }
@@ -210,15 +210,8 @@ def _steps(trace: Trace, apart: int) -> dict[str, Any]:
 
 def _typical(steps: pd.DataFrame, apart: int) -> dict[str, Any]:
     took = steps.loc[steps["step"] != apart, "duration_ns"].to_numpy(np.int64)
-    return {"typical_ns": _typical_ns(took), "alike": has_typical(took)}
-
-
-def _typical_ns(took: np.ndarray) -> int | None:
-    if not len(took):
-        return None
-    # Of a few steps, a mean would leave out none.
-    is_mean = int(TRIM * len(took)) and has_typical(took)
-    return round(typical(took)) if is_mean else int(took[lower_median(took)])
+    typical_ns, alike = typical_or_median(took)
+    return {"typical_ns": round(typical_ns) if len(took) else None, "alike": alike}
 
 
 def _kinds(trace: Trace, apart: int) -> list[dict[str, Any]]:

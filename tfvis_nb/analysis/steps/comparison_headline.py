@@ -12,10 +12,10 @@ from tfvis_nb.analysis.steps.difference import (
     LEAST_PART,
     Difference,
     are_runs,
-    has_typical,
     is_by_loops,
     loops_tell_more,
     typical,
+    typical_or_median,
 )
 from tfvis_nb.analysis.steps.difference_text import figures_text, runs_text, times_text, which_text
 from tfvis_nb.analysis.steps.outside_steps import is_one_recording
@@ -23,7 +23,6 @@ from tfvis_nb.analysis.steps.slow_steps import median_step
 from tfvis_nb.analysis.steps.step_differences import known_spread, loop_time, same_code, step_time
 from tfvis_nb.analysis.steps.whole_recordings import whole_text
 from tfvis_nb.core.format import format_duration
-from tfvis_nb.core.median_step import lower_median
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.prediction import is_predicted
 from tfvis_nb.core.trace import Trace
@@ -175,8 +174,7 @@ def _side(side: ComparedSteps) -> _Side:
     if not len(took):  # only a first step that is set apart
         took = side.all_durations()
     step = median_step(side.trace) if side.numbers is None else side.numbers[0]
-    alike = has_typical(took)
-    took_ns = typical(took) if alike else took[lower_median(took)]
+    took_ns, alike = typical_or_median(took)
     return _Side(side.trace, took_ns if len(took) else 0, len(took), step, alike)
 
 

@@ -230,6 +230,22 @@ def has_typical(times: np.ndarray) -> bool:
     return ends[1] < SLOW_STEP_RATIO * ends[0] or ends[0] == ends[1]
 
 
+def typical_or_median(times: np.ndarray) -> tuple[float, bool]:
+    """Return `typical` and True, or of times that have none, as in `has_typical`, the lower median and False.
+
+    In the unit of the times (float64 or int64); NaN without steps.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from tfvis_nb.analysis.steps.difference import typical_or_median
+    >>> typical_or_median(np.array([10, 12])), typical_or_median(np.array([89, 79, 0.7, 0.3, 0.2]))
+    ((11.0, True), (0.7, False))
+    """
+    alike = has_typical(times)
+    return typical(times) if alike else float(times[lower_median(times)]), alike
+
+
 def trimmed_means(times: np.ndarray) -> np.ndarray:
     """Return `typical` of each row of a matrix (float64).
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NotRequired, TypedDict
 
 from tfvis_nb.analysis.overview.compare_findings import findings_against
-from tfvis_nb.analysis.overview.lines import STEP_TIME, Line, overview_lines, parts_term
+from tfvis_nb.analysis.overview.lines import STEP_TIME, Line, overview_lines, parts_term, tested
 from tfvis_nb.analysis.overview.overview import overview
 from tfvis_nb.analysis.steps.comparison_headline import comparison_headline
 from tfvis_nb.core.format import format_duration, unbroken
@@ -69,7 +69,7 @@ def _brief(line: OverviewLine, facts: Mapping[str, Any]) -> OverviewLine:
     term, values, about = line
     if not (change := facts["steps"].get("change")):
         return line
-    value = f"{format_duration(facts['steps']['median_ns'])}; {change}"
+    value = tested(format_duration(facts["steps"]["typical_ns"]), change, facts["steps"]["alike"])
     return term, [unbroken(value)], f"{values[0]}. {about}"
 
 
