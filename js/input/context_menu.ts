@@ -1,6 +1,5 @@
 /** The context menu over lanes and labels, by right click or the menu key. */
 
-import { itemAt } from "../model/lanes/layout";
 import { xAt } from "../model/viewport";
 import type { Store } from "../state/store";
 import type { Pointer } from "./pointer";
@@ -20,7 +19,7 @@ export function bindContextMenu(
     // With Shift the browser's own menu opens, as everywhere.
     if (event.shiftKey && event.button === 2) return;
     const { x, y, event: id } = find();
-    const key = itemAt(store.arrangement, y + store.scroll)?.item.key ?? null;
+    const key = store.itemAt(y)?.item.key ?? null;
     if (key === null) return;
     event.preventDefault();
     event.stopPropagation();
@@ -57,9 +56,9 @@ function isByKey(event: MouseEvent & { pointerType?: string }): boolean {
 
 /** Position of the selected event if in view, else of the first lane in view. */
 export function besideSelected(store: Store): { x: number; y: number; event: number | null } {
-  const { selected, scroll, height, width, viewport } = store;
+  const { selected, scroll, covered, height, width, viewport } = store;
   const top = selected === null ? null : store.placement.top(selected);
-  if (selected !== null && top !== null && top >= scroll && top < scroll + height) {
+  if (selected !== null && top !== null && top >= scroll + covered && top < scroll + height) {
     const x = xAt(viewport, store.drawn.start[selected], width);
     return {
       x: Math.min(Math.max(x, 0), width - 40),
@@ -67,6 +66,6 @@ export function besideSelected(store: Store): { x: number; y: number; event: num
       event: selected,
     };
   }
-  const first = store.arrangement.items.find((item) => item.type === "lane" && item.y >= scroll);
+  const first = store.arrangement.items.find((item) => item.type === "lane" && item.y >= scroll + covered);
   return { x: 40, y: (first?.y ?? scroll) - scroll + 16, event: null };
 }

@@ -1,6 +1,5 @@
 /** The pointer over the lanes: hover, click, double click, and the three drags. */
 
-import { itemAt } from "../model/lanes/layout";
 import { barTop } from "../model/lanes/tracks";
 import { hitRow } from "../model/paint/raster";
 import { NO_STEP, type Row, type Selection } from "../model/types";
@@ -69,7 +68,7 @@ export class Pointer {
   /** The event under a position in the lanes, and how many share its pixel. */
   #hit(x: number, y: number): { id: number; count: number } | null {
     const { store } = this;
-    const at = itemAt(store.arrangement, y + store.scroll);
+    const at = store.itemAt(y);
     if (at?.item.type !== "lane") return null;
     const row = at.item.rows[at.row];
     return row ? hitIn(store, row, x) : null;
@@ -94,7 +93,7 @@ export class Pointer {
     const { x, y } = this.#place(event);
     this.#x = x;
     const drag = this.#drag;
-    store.pointed = itemAt(store.arrangement, y + store.scroll)?.item.key ?? null;
+    store.pointed = store.itemAt(y)?.item.key ?? null;
     if (!drag) {
       const hit = this.#hit(x, y);
       const tensor = hit ? null : tensorAt(store, x, y);
@@ -127,7 +126,7 @@ export class Pointer {
   /** The dragged time range over the lanes it crosses; over all lanes if the drag starts outside them. */
   #range(drag: Drag, x: number, y: number, free: boolean) {
     const { store } = this;
-    const from = Math.min(drag.y, y) + store.scroll;
+    const from = Math.max(Math.min(drag.y, y), store.covered) + store.scroll;
     const to = Math.max(drag.y, y) + store.scroll;
     const lanes = store.arrangement.items
       .filter((item) => item.y < to && item.y + item.height > from)
@@ -174,7 +173,7 @@ export class Pointer {
     if ((drag.mode === "pan" && event.button === 1) || this.#clicks > 1) return;
     const hit = this.#hit(x, y);
     if (!hit) {
-      const item = itemAt(store.arrangement, y + store.scroll)?.item;
+      const item = store.itemAt(y)?.item;
       const tensor = tensorAt(store, x, y);
       if (tensor && selectMaker(store, tensor)) return;
       const bar = barAt(store, x, y);
@@ -201,7 +200,7 @@ export class Pointer {
    * selected already. */
   #idle(x: number, y: number): Selection | null {
     const { store } = this;
-    const at = itemAt(store.arrangement, y + store.scroll);
+    const at = store.itemAt(y);
     if (at?.item.type !== "lane" || store.aligned) return null;
     const { lane } = at.item;
     const time = timeAt(store.viewport, x, store.width);
@@ -247,7 +246,7 @@ function pauseAt(all: readonly Step[], time: number): Viewport | null {
 
 /** The buffer at a position in the lanes (CSS px), and how many share its pixel; null without one. */
 function tensorAt(store: Store, x: number, y: number): (Tensor & { count: number }) | null {
-  const item = itemAt(store.arrangement, y + store.scroll)?.item;
+  const item = store.itemAt(y)?.item;
   if (item?.type !== "tensors") return null;
   const inside = y + store.scroll - item.y;
   const under = item.tensors.rows.find(({ top, height }) => top <= inside && inside < top + height);
@@ -257,7 +256,7 @@ function tensorAt(store: Store, x: number, y: number): (Tensor & { count: number
 
 /** The same of a bar of an own track. */
 function barAt(store: Store, x: number, y: number): { track: OwnBars; at: number; count: number } | null {
-  const item = itemAt(store.arrangement, y + store.scroll)?.item;
+  const item = store.itemAt(y)?.item;
   if (item?.type !== "bars") return null;
   const inside = y + store.scroll - item.y;
   const under = item.rows.findLast((_, row) => barTop(row) <= inside);

@@ -4,7 +4,16 @@ import type { Host, Options } from "../host/host";
 import type { Annotation } from "../model/annotations";
 import { AlignedSteps } from "../model/lanes/aligned_steps";
 import { kindOf } from "../model/lanes/event_text";
-import { type Arrangement, arrange, laneKey } from "../model/lanes/layout";
+import {
+  type Arrangement,
+  arrange,
+  GROUP_HEIGHT,
+  type Item,
+  itemAt,
+  laneKey,
+  type StickyGroup,
+  stickyGroup,
+} from "../model/lanes/layout";
 import { Placement, rowNumbers } from "../model/lanes/placement";
 import { isSparse } from "../model/lanes/step_bars";
 import { tensorRows } from "../model/lanes/tensor_rows";
@@ -318,6 +327,23 @@ export class Store extends ViewState {
     if (next === this.scroll) return;
     this.scroll = next;
     this.emit("viewport");
+  }
+
+  get sticky(): StickyGroup | null {
+    return stickyGroup(this.arrangement, this.scroll);
+  }
+
+  /** How much of the picture the header that stays in sight covers (CSS px from the top). */
+  get covered(): number {
+    const { sticky } = this;
+    return sticky ? sticky.top + GROUP_HEIGHT : 0;
+  }
+
+  /** The item at `y` in the picture, and the row in its lane; null if there is nothing. */
+  itemAt(y: number): { item: Item; row: number } | null {
+    const { sticky } = this;
+    if (sticky && y >= 0 && y < this.covered) return { item: sticky.item, row: 0 };
+    return itemAt(this.arrangement, y + this.scroll);
   }
 
   setAnnotations(annotations: readonly Annotation[]): void {

@@ -9,7 +9,6 @@ import { bindRuler } from "../input/ruler_drag";
 import { bindWheel } from "../input/wheel";
 import { isolated } from "../model/format/bidi";
 import { formatDuration, formatNumber } from "../model/format/units";
-import { itemAt } from "../model/lanes/layout";
 import { entryOfEvent, eventCount } from "../model/lod/merged";
 import type { Outline } from "../model/lod/outline";
 import { ComparisonLink } from "../state/comparison_link";
@@ -145,7 +144,7 @@ function focusTargets(root: HTMLElement, lanes: HTMLElement) {
 function openMenu(lanes: HTMLElement, store: Store): void {
   const { left, top } = lanes.getBoundingClientRect();
   const { x, y, event } = besideSelected(store);
-  const key = itemAt(store.arrangement, y + store.scroll)?.item.key;
+  const key = store.itemAt(y)?.item.key;
   if (key !== undefined) store.setPanel({ menu: { x: left + x, y: top + y, event, key } });
 }
 
@@ -232,7 +231,7 @@ function locate(lanes: HTMLElement, store: Store, id: number | null): { x: numbe
   const right = Math.min((store.end(id) - start) * scale, store.width);
   if (top === null || right < 0 || left > store.width) return null;
   const y = top - store.scroll + store.placement.height(id) / 2;
-  if (y < 0 || y > store.height) return null;
+  if (y < store.covered || y > store.height) return null;
   const box = lanes.getBoundingClientRect();
   return { x: box.left + (left + Math.max(right, left)) / 2, y: box.top + y };
 }

@@ -96,6 +96,27 @@ def test_the_late_task_is_in_sight(exported: OpenExported, page: Page, tmp_path:
     expect(hint).to_have_count(0)
 
 
+def test_no_lane_is_seen_or_met_under_the_header_of_its_group(
+    exported: OpenExported, page: Page, tmp_path: Path
+) -> None:
+    page.set_viewport_size({"width": 1280, "height": 400})
+    timeline = exported(late_worker().to_html(tmp_path / "page.html")).wait()
+    timeline.host.get_by_role("button", name=re.compile(r"↑ \d above")).click()
+    x, y = timeline.place(0)
+    title = timeline.title.inner_text()
+    page.mouse.move(x, y)
+    tooltip = timeline.host.locator(".tooltip")
+    expect(tooltip).to_be_visible()
+    page.mouse.wheel(0, 24)
+    expect(timeline.root.locator("[data-sticky]", has_text="worker 0")).to_be_visible()
+    header = timeline.root.locator("[data-sticky]").bounding_box()
+    assert header
+    page.mouse.move(x, header["y"] + header["height"] / 2)
+    expect(tooltip).to_be_hidden()
+    page.mouse.click(x, header["y"] + header["height"] / 2)
+    expect(timeline.title).to_have_text(title)
+
+
 def lane_group(timeline: Timeline, name: str) -> Locator:
     lanes = timeline.host.get_by_role("group", name="Lanes")
     return lanes.get_by_role("button", name=re.compile(rf"^{name}"))

@@ -3,7 +3,7 @@ import { packLanes } from "../lod/rows";
 import { type Made, makeDrawn, makeLane, randomNumbers } from "../wire/testing/synthetic";
 import { withClocks } from "./clock_bounds";
 import { commonLocation } from "./labels";
-import { type Arrangement, type ArrangeOptions, arrange, itemAt } from "./layout";
+import { type Arrangement, type ArrangeOptions, arrange, itemAt, stickyGroup } from "./layout";
 import { trackName } from "./tracks";
 
 const WORKER_0 = "/job:worker/replica:0/task:0";
@@ -197,6 +197,17 @@ describe("arrange", () => {
   ])("filters by all words of %j", (filter, count) => {
     expect(arranged({ filter, groupBy: "none" }).items.length).toBe(count);
   });
+});
+
+it("keeps the header of the topmost lane in sight until the next one pushes it out", () => {
+  const arrangement = arranged({});
+  const [first, second] = arrangement.items.filter((item) => item.type === "group");
+  const sticky = (scroll: number) => stickyGroup(arrangement, scroll);
+  expect(sticky(0)).toBeNull();
+  expect(sticky(1)).toEqual({ item: first, top: 0 });
+  expect(sticky(second.y - 10)).toEqual({ item: first, top: -14 });
+  expect(sticky(second.y)).toEqual({ item: first, top: -24 });
+  expect(sticky(second.y + 1)).toEqual({ item: second, top: 0 });
 });
 
 describe("itemAt", () => {

@@ -61,6 +61,12 @@ export interface Arrangement {
   height: number;
 }
 
+export interface StickyGroup {
+  item: GroupItem;
+  /** Where its header is (CSS px from the top of the picture): 0, or less where the next header pushes it out. */
+  top: number;
+}
+
 export interface ArrangeOptions extends TrackOptions {
   groupBy: GroupBy;
   /** Keys of groups whose lanes are not shown. */
@@ -221,6 +227,15 @@ export function arrange(drawn: Drawn, rows: Row[][], options: ArrangeOptions): A
     if (!collapsed) for (const each of own) addTracks(each, "");
   }
   return { items, height: y };
+}
+
+/** The group that the topmost lane in view belongs to. Its header stays in sight and covers what is below it. */
+export function stickyGroup({ items }: Arrangement, scroll: number): StickyGroup | null {
+  const at = items.findLastIndex((item) => item.type === "group" && item.y < scroll);
+  if (at < 0) return null;
+  const next = items.find((item, index) => index > at && item.type === "group");
+  const top = next ? Math.min(0, next.y - scroll - GROUP_HEIGHT) : 0;
+  return { item: items[at] as GroupItem, top };
 }
 
 /** The item at `y` (CSS px from the top) and the row in its lane; null if there is nothing. */

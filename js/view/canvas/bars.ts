@@ -1,7 +1,7 @@
 /** The lanes' picture: ground, group strips and the rows of events, drawn by the CPU. */
 
 import type { Tick } from "../../model/format/ticks";
-import { rowTop } from "../../model/lanes/layout";
+import { type GroupItem, rowTop } from "../../model/lanes/layout";
 import { barTop } from "../../model/lanes/tracks";
 import { mix, parseColour, toHex } from "../../model/paint/colour";
 import { colourTable } from "../../model/paint/palette";
@@ -50,7 +50,7 @@ export class Bars {
       if (top >= surface.height) break;
       if (bottom <= 0) continue;
       if (item.type === "group") {
-        const strip = item.level === 0 ? tokens.group : tokens.panel;
+        const strip = stripOf(item, tokens);
         sheet.strip(top, bottom, strip);
         if (item.collapsed) {
           const { colours, shade } = store.painting;
@@ -85,6 +85,10 @@ export class Bars {
     outlineChanged(surface, store, tokens);
     drawTensorNames(surface, store, this.#names);
     drawOwnNames(surface, store, this.#names);
+    const { sticky, covered } = store;
+    if (!sticky || sticky.item.collapsed) return;
+    surface.context.fillStyle = stripOf(sticky.item, tokens);
+    surface.context.fillRect(0, 0, surface.width, covered);
   }
 
   /** Draw a row of bars whose colours are `colours`, if it is in view. */
@@ -128,6 +132,8 @@ export class Bars {
     rasterRow(codes, 0, codes.length, row, levels, store.viewport.start, nsPerPixel, shade);
   }
 }
+
+const stripOf = ({ level }: GroupItem, tokens: Tokens) => (level === 0 ? tokens.group : tokens.panel);
 
 /** The lines behind the bars: one for each tick, and where steps begin. */
 function marksOf(store: Store, tokens: Tokens, ticks: readonly Tick[]): Mark[] {

@@ -63,7 +63,7 @@ function box(
   if (top === null) return null;
   const y = top - store.scroll + 1;
   const height = store.placement.height(id);
-  if (y < -height || y > surface.height) return null;
+  if (y + height <= store.covered || y > surface.height) return null;
   const x0 = xAt(store.viewport, store.drawn.start[id], surface.width);
   const x1 = xAt(store.viewport, store.end(id), surface.width);
   if (x1 < -2 || x0 > surface.width + 2) return null;

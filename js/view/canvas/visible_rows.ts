@@ -9,11 +9,11 @@ export function eachVisibleRow(store: Store, visit: (row: Row, top: number, heig
   for (const item of store.arrangement.items) {
     const top = item.y - store.scroll;
     if (top >= store.height) break;
-    if (item.type !== "lane" || top + item.height <= 0) continue;
+    if (item.type !== "lane" || top + item.height <= store.covered) continue;
     item.rows.forEach((row, index) => {
       const y = rowTop(item, index) - store.scroll + 1;
       const height = item.rowHeight - 2;
-      if (y < store.height && y > -height) visit(row, y, height);
+      if (y < store.height && y + height > store.covered) visit(row, y, height);
     });
   }
 }

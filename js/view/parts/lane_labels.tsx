@@ -8,7 +8,7 @@ import { formatBytes, formatCount, formatDuration, formatNumber, formatTime } fr
 import { laneMeaning, meaningOf } from "../../model/glossary";
 import { clockSentence, commonClock } from "../../model/lanes/clock_bounds";
 import { locationLabel } from "../../model/lanes/labels";
-import { GROUP_HEIGHT, type GroupItem, type Item, type LaneItem, ROW_HEIGHT } from "../../model/lanes/layout";
+import { type GroupItem, type Item, type LaneItem, ROW_HEIGHT } from "../../model/lanes/layout";
 import {
   type BarsItem,
   type CounterItem,
@@ -41,39 +41,28 @@ export function LaneLabels({ store, column }: { store: Store; column: HTMLElemen
     column.addEventListener("keydown", (event) => moveAmongLabels(column, event), { signal });
   }, []);
   useTopics(store, ["viewport", "layout"], () => `${store.scroll} ${store.height} ${store.revision}`);
-  const { scroll, height } = store;
-  const above = store.arrangement.items.filter(
-    (item): item is GroupItem => item.type === "group" && item.y < scroll,
-  );
-  // The group that the topmost lane belongs to stays in sight.
-  const sticky = above.at(-1);
+  const { scroll, height, sticky, covered } = store;
   const visible = store.arrangement.items.filter(
-    (item) => item.y + item.height > scroll && item.y < scroll + height,
+    ({ type, y, height: own }) => y < scroll + height && y + own > scroll + (type === "group" ? 0 : covered),
   );
-  const next = visible.find((item) => item.type === "group" && item !== sticky && item.y >= scroll);
-  const pushed = next ? Math.min(0, next.y - scroll - GROUP_HEIGHT) : 0;
-  const first = store.arrangement.items.find((item) => item.type === "lane" && item.y + item.height > scroll);
-  const isPinnedArea = first?.type === "lane" && first.pinned;
-  const under = sticky && !isPinnedArea ? GROUP_HEIGHT + pushed : 0;
-  const isSticky = sticky !== undefined && !isPinnedArea;
   return (
     <>
       {visible.map((item) =>
-        isSticky && item === sticky ? null : item.type === "group" ? (
+        item === sticky?.item ? null : item.type === "group" ? (
           <GroupLabel key={`g ${item.key}`} store={store} item={item} top={item.y - scroll} />
         ) : item.type === "memory" ? (
           <MemoryLabel key={item.key} store={store} item={item} />
         ) : item.type === "counter" ? (
           <CounterLabel key={item.key} store={store} item={item} />
         ) : item.type === "tensors" ? (
-          <TensorsLabel key={item.key} store={store} item={item} under={under} />
+          <TensorsLabel key={item.key} store={store} item={item} under={covered} />
         ) : item.type === "bars" ? (
           <BarsLabel key={item.key} store={store} item={item} />
         ) : (
-          <LaneLabel key={`l ${item.key}`} store={store} item={item} under={under} />
+          <LaneLabel key={`l ${item.key}`} store={store} item={item} under={covered} />
         ),
       )}
-      {isSticky && <GroupLabel key="sticky" store={store} item={sticky} top={pushed} sticky />}
+      {sticky && <GroupLabel key="sticky" store={store} {...sticky} sticky />}
     </>
   );
 }
@@ -150,7 +139,8 @@ function LaneLabel({ store, item, under }: { store: Store; item: LaneItem; under
 
 /** Above the labels: which lanes are shown. */
 export function LaneFilter({ store, actions }: { store: Store; actions: Actions }) {
-  const isAbove = ({ type, y }: { type: string; y: number }) => type === "lane" && y < store.scroll;
+  const isAbove = ({ type, y }: { type: string; y: number }) =>
+    type === "lane" && y < store.scroll + store.covered;
   const above = () => store.arrangement.items.filter(isAbove).length;
   useTopics(store, ["layout"]);
   useTopics(store, ["viewport"], above);
