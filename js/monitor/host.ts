@@ -102,6 +102,11 @@ export class MonitorHost {
     this.model.save_changes();
   }
 
+  /** An address that shows traces in a tab of their own; null in a notebook. */
+  address(_traces: number[]): string | null {
+    return null;
+  }
+
   download(trace: number, format: DownloadFormat): Promise<NamedFile> {
     return this.#file({ kind: "download", trace, format }, `trace-${trace}.${format}`);
   }

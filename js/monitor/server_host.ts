@@ -15,8 +15,8 @@ const PROTOCOL = "tfvis-nb";
 /** The status with which the address of the WebSocket answers other requests that are permitted. */
 const WEBSOCKET_NEEDED = 426;
 
-/** The storage of a tab outlives a reload, and is not that of other tabs. */
-const OPENED = "tfvis-nb-opened";
+/** The end of an address that names opened traces. Servers never get it, and only numbers are read from it. */
+const OPENED = /^#trace=(\d{1,15}(?:,\d{1,15})*)$/;
 
 /** How often to look whether the connection is of use. */
 const LOOK_MS = 1000;
@@ -36,6 +36,8 @@ export class ServerMonitorHost extends MonitorHost {
     const server = new ServerModel(SERVER_LOST_MESSAGE);
     super(server.asModel, signal);
     this.#server = server;
+    // Only an address that somebody has typed here: those of this page are set without an event.
+    addEventListener("hashchange", () => location.reload(), { signal });
     this.#stayConnected();
   }
 
@@ -49,11 +51,15 @@ export class ServerMonitorHost extends MonitorHost {
   }
 
   override opened(): number[] {
-    return JSON.parse(sessionStorage.getItem(OPENED) ?? "[]") as number[];
+    return OPENED.exec(location.hash)?.[1].split(",").map(Number) ?? [];
   }
 
   override remember(opened: number[]): void {
-    sessionStorage.setItem(OPENED, JSON.stringify(opened));
+    history.replaceState(null, "", opened.length > 0 ? this.address(opened) : location.pathname);
+  }
+
+  override address(traces: number[]): string {
+    return `#trace=${traces}`;
   }
 
   /** Not a message, because a session may be larger than any. */

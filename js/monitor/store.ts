@@ -128,9 +128,13 @@ export class MonitorStore {
   open(row: TraceRow): void {
     this.notice = null;
     if (!this.opened.some((each) => each.trace === row.trace)) this.#show([row, ...this.opened]);
+    this.#keep(row);
+    this.emit();
+  }
+
+  #keep(row: TraceRow): void {
     // Where that is not possible, nobody records either.
     if (this.isControllable) this.host.command({ do: "keep", trace: row.trace }).catch(() => {});
-    this.emit();
   }
 
   close(trace: number): void {
@@ -265,11 +269,14 @@ export class MonitorStore {
     this.emit();
   }
 
-  /** Show the traces that were shown before the cell ran again or the page was loaded again. */
+  /** Show the traces of the address, or those that were shown before the cell ran again. */
   #reopen(state: MonitorState): void {
     this.#hasReopened = true;
     const before = this.host.opened();
     this.opened = before.flatMap((trace) => state.traces.find((row) => row.trace === trace) ?? []);
+    for (const row of this.opened) this.#keep(row);
+    const missing = before.filter((trace) => !this.opened.some((row) => row.trace === trace));
+    if (missing.length > 0) this.failure = `Not among the traces below: trace ${missing.join(", ")}`;
   }
 
   #tell(before: MonitorState | null, state: MonitorState): void {

@@ -175,7 +175,7 @@ function Row({ store, row, hasLabel, button }: RowProps) {
       <td class="c-tracing_ns">{formatDuration(row.tracing_ns ?? Number.NaN)}</td>
       <td class="c-bytes">{formatBytes(row.bytes)}</td>
       <td class="c-process">{row.process}</td>
-      <td class="c-actions">
+      <td class="c-actions" data-linked={store.host.address([row.trace]) !== null || undefined}>
         <TraceActions store={store} row={row} tabIndex={button.tabIndex} />
       </td>
     </tr>
@@ -233,8 +233,20 @@ function TraceActions({ store, row, tabIndex }: TraceActionsProps) {
         </button>
       </span>
     );
+  const address = store.host.address([row.trace]);
   return (
     <span class="actions">
+      {address && (
+        <a
+          href={address}
+          target="_blank"
+          rel="noopener"
+          aria-label={`Open ${named} in a new tab`}
+          tabIndex={tabIndex}
+        >
+          New tab
+        </a>
+      )}
       <Popover text="Download" label={`Download ${named}`} kind="menu" name="Download" tabIndex={tabIndex}>
         {(close) =>
           [...FORMATS, ...messages(row)].map(([format, label, suffix]) => (

@@ -31,6 +31,8 @@ SECONDS = 60_000
 
 A_RUN = re.compile(r"^Run \d")
 
+OPENED_RUN = re.compile("^Opened trace")
+
 Open = Callable[[str], Page]
 
 
@@ -114,6 +116,58 @@ def test_names_are_text(opened: Open, tmp_path: Path) -> None:
         expect(table(page, "Traces").get_by_role("row")).to_have_count(len(HOSTILE) + 1)
         table(page, "Traces").get_by_role("button", name=A_RUN).first.click()
         Timeline(page.locator(".stage")).wait()
+        page.close()
+
+
+def test_each_trace_has_an_address(opened: Open, context: BrowserContext, tmp_path: Path) -> None:
+    path = tmp_path / "run.tfvis"
+    write_session(path, traces=2)
+    with MonitorServer(path) as server:
+        page = opened(server.url)
+        with page.context.expect_page() as made:
+            page.get_by_role("link", name="Open run 1 of train in a new tab").click()
+        assert page.url == server.address
+        tab = made.value
+        assert tab.url == f"{server.address}#trace=1"
+        Timeline(tab.locator(".stage")).wait()
+        expect(tab.get_by_role("region", name=OPENED_RUN)).to_have_count(1)
+        # The address follows what is open, and is enough for it.
+        table(tab, "Traces").get_by_role("button", name="Run 2 of train", exact=True).click()
+        expect(tab.get_by_role("region", name=OPENED_RUN)).to_have_count(2)
+        assert tab.url == f"{server.address}#trace=2,1"
+        tab.reload()
+        expect(tab.get_by_role("region", name=OPENED_RUN)).to_have_count(2)
+        for left in (1, 0):
+            tab.get_by_role("button", name=re.compile("^Close the timeline")).first.click()
+            expect(tab.get_by_role("region", name=OPENED_RUN)).to_have_count(left)
+        assert tab.url == server.address
+        tab.goto(f"{server.address}#trace=2")
+        expect(tab.get_by_role("region", name=OPENED_RUN)).to_have_count(1)
+        tab.close()
+        # The printed address can name a trace, too; without the token no address shows any.
+        with_token = opened(f"{server.url}#trace=2")
+        expect(with_token.get_by_role("region", name=OPENED_RUN)).to_have_count(1)
+        assert with_token.url == f"{server.address}#trace=2"
+        with_token.close()
+        page.context.clear_cookies()
+        page.close()
+        answer = context.new_page().goto(f"{server.address}#trace=2")
+    assert answer is not None
+    assert answer.status == 401
+
+
+@pytest.mark.parametrize(
+    "end", ["#trace=7", "#trace=<img src=x onerror=alert(1)>", "#trace=1e9,-1", "#trace="]
+)
+def test_addresses_of_no_trace_open_none(opened: Open, tmp_path: Path, end: str) -> None:
+    path = tmp_path / "run.tfvis"
+    write_session(path)
+    with MonitorServer(path) as server:
+        page = opened(server.url + end)
+        expect(table(page, "Traces").get_by_role("button", name="Run 1 of train", exact=True)).to_be_visible()
+        missing = page.get_by_text("Not among the traces below: trace 7")
+        expect(missing).to_have_count(1 if end == "#trace=7" else 0)
+        assert page.get_by_role("region", name=OPENED_RUN).count() == 0
         page.close()
 
 
