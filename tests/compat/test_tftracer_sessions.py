@@ -90,6 +90,8 @@ def test_a_session_of_tftracer_is_listed(tmp_path: Path) -> None:
         assert table["fetches"].tolist() == [[], ["loss:0", "mul:0"]]
         assert table["targets"].tolist() == [["GradientDescent"], []]
         assert table["feeds"].tolist() == [[], ["scale:0"]]
+        assert table["fetch_types"].tolist() == [[], ["float32[]", "float32[32, 8]"]]
+        assert table["feed_types"].tolist() == [[], ["float32[]"]]
         # Recorded where the clock on the wall was that of UTC.
         assert table["first"].iloc[0] == pd.Timestamp("2026-11-20 22:44:00.318917")
         traces = session.traces
@@ -205,10 +207,10 @@ def test_cut_off_ones_are_refused(tmp_path: Path) -> None:
         assert not (tmp_path / "new.tfvis").exists()
 
 
-def recorded(path: Path, label: str, runs: int) -> tuple[Writer, dict[int, Counts]]:
+def recorded(path: Path, label: str, runs: int, type_: str = "") -> tuple[Writer, dict[int, Counts]]:
     """A running process with kept traces, and its counts."""
     writer = Writer(path, keep=None)
-    number, slot = writer.add_signature(Signature("session", label, f"{label}:0"))
+    number, slot = writer.add_signature(Signature("session", label, f"{label}:0{type_}"))
     for run in range(1, runs + 1):
         writer.add_trace(number, Recording("run_metadata", METADATA, run, 10**18 + run, 5_000), None)
     counts = Counts(runs, 0, runs * 5_000, 5_000, 10**18 + 1, 10**18 + runs)
@@ -218,7 +220,7 @@ def recorded(path: Path, label: str, runs: int) -> tuple[Writer, dict[int, Count
 
 def test_one_session_is_added_to_another(tmp_path: Path) -> None:
     one, two = tmp_path / "one.tfvis", tmp_path / "two.tfvis"
-    recordings = [recorded(one, "loss", 3), recorded(two, "other", 1), recorded(two, "loss", 2)]
+    recordings = [recorded(one, "loss", 3), recorded(two, "other", 1), recorded(two, "loss", 2, " float32[]")]
     with tv.open_session(one) as session, tv.open_session(two) as other:
         other.trace_all("loss")
         session.delete(3)

@@ -55,13 +55,19 @@ def test_fed_values_do_not_tell_runs_apart_but_options_do(path: Path) -> None:
     with tf.Graph().as_default(), v1.Session() as session, tv.TraceSession(path) as recorded:
         x = v1.placeholder(tf.float32, [None], name="x")
         total = tf.reduce_sum(x, name="total")
+        of_any_rank = v1.placeholder(tf.int32, name="of_any_rank")
+        same = tf.identity(of_any_rank, name="same")
+        session.run([total, same], {x: [1.0], of_any_rank: 1})
         for size in (2, 3):
             assert session.run(total, {x: np.ones(size)}) == size
         session.run(total, {x: [1.0]}, options=v1.RunOptions(timeout_in_ms=5000))
     table = recorded.signatures
-    assert table["runs"].tolist() == [2, 1]
-    assert table["feeds"].tolist() == [["x:0"], ["x:0"]]
-    assert table["options"].tolist() == ["", "timeout_in_ms: 5000"]
+    assert table["label"].tolist() == ["total, same", "total", "total"]
+    assert table["runs"].tolist() == [1, 2, 1]
+    assert table["feeds"].tolist() == [["of_any_rank:0", "x:0"], ["x:0"], ["x:0"]]
+    assert table["feed_types"].tolist() == [["int32", "float32[?]"], ["float32[?]"], ["float32[?]"]]
+    assert table["fetch_types"].tolist() == [["float32[]", "int32"], ["float32[]"], ["float32[]"]]
+    assert table["options"].tolist() == ["", "", "timeout_in_ms: 5000"]
 
 
 def test_orders(session: Any, path: Path) -> None:

@@ -59,6 +59,29 @@ def test_a_running_session_is_saved_whole(path: Path, tmp_path: Path) -> None:
         assert copy.processes["end"].notna().all()
 
 
+def test_types_of_tensors_distinguish_no_signatures(path: Path) -> None:
+    known = Signature("session", "loss", "loss:0\nmean:0 float32[]", "train", "x:0 float32[?, 2]\ny:0")
+    alike = Signature("session", "loss", "loss:0 float32[]\nmean:0", "train", "x:0\ny:0 int32")
+    others = [
+        known._replace(fetches="loss:01\nmean:0"),
+        known._replace(fetches="loss:0"),
+        known._replace(fetches=""),
+        known._replace(feeds="x:0"),
+        known._replace(targets=""),
+        known._replace(options="timeout_in_ms: 5"),
+    ]
+    writer = Writer(path, keep=None)
+    numbers = [writer.add_signature(each)[0] for each in (known, alike, *others, alike)]
+    writer.close({})
+    assert numbers == [1, 1, *range(2, 8), 1]
+    with tv.open_session(path) as session:
+        table = session.signatures.loc[1]
+        shown = session_state(session)["signatures"][0]
+    assert [table["fetches"], table["fetch_types"]] == [["loss:0", "mean:0"], ["", "float32[]"]]
+    assert shown["fetches"] == ["loss:0", "mean:0 float32[]"]
+    assert [table["feeds"], table["feed_types"]] == [["x:0", "y:0"], ["float32[?, 2]", ""]]
+
+
 def test_deleting_makes_the_file_smaller(path: Path) -> None:
     filled(path, traces=50)
     size = path.stat().st_size

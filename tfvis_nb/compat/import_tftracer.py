@@ -16,7 +16,7 @@ from tfvis_nb.reading.sources.files import check_local_kind
 from tfvis_nb.reading.sources.unpacking import unpack
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.database import Transaction, connect
-from tfvis_nb.session.file.entries import Recording, Signature
+from tfvis_nb.session.file.entries import Recording, Signature, with_type
 from tfvis_nb.session.file.writer import Writer
 from tfvis_nb.texts import Text
 
@@ -104,11 +104,15 @@ def _signature(run: SavedRun) -> Signature:
     return Signature(
         "session",
         run_label(run.fetches, run.targets),
-        "\n".join(run.fetches),
+        "\n".join(_typed(run, name) for name in run.fetches),
         "\n".join(run.targets),
-        "\n".join(sorted(run.feeds)),
+        "\n".join(_typed(run, name) for name in sorted(run.feeds)),
         run.options,
     )
+
+
+def _typed(run: SavedRun, name: str) -> str:
+    return with_type(name, *run.types[name]) if name in run.types else name
 
 
 def _counts(run: SavedRun, zone_us: int) -> Counts:

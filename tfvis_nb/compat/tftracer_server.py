@@ -22,12 +22,14 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 from tfvis_nb.core.options import only_known_options
 from tfvis_nb.core.temporary_folder import TemporaryFolder
 from tfvis_nb.recording.live.trace_session import TraceSession
+from tfvis_nb.session.file import rows as stored_rows
 from tfvis_nb.session.file.columns import OF_TRACED_RUN, selected, stored
 from tfvis_nb.session.file.connection import Guarded
 from tfvis_nb.session.file.counters import Counts
 from tfvis_nb.session.file.database import Transaction, connect
-from tfvis_nb.session.file.rows import last_number
+from tfvis_nb.session.file.entries import Signature
 from tfvis_nb.session.file.schema import has_kept
+from tfvis_nb.session.file.writer import signature_number
 from tfvis_nb.session.session import SavedSession, open_session
 from tfvis_nb.texts import Text
 
@@ -349,20 +351,16 @@ def hook_inject(**options: Unpack[ServerOptions]) -> TracingServer:
 _RECORDED = ("run", "start_ns", "duration_ns", *OF_TRACED_RUN)
 _RECORDED += ("format", "epoch_ns", "size", "note", "layers", "data")
 
-_STATEMENTS = (
-    """INSERT OR IGNORE INTO main.signatures(kind, label, fetches, targets, feeds, options)
-        SELECT kind, label, fetches, targets, feeds, options FROM added.signatures ORDER BY id""",
-    """INSERT INTO main.writers(id, host, pid, started_ns, ended_ns)
-        SELECT id + :writers, host, pid, started_ns, ended_ns FROM added.writers""",
+_ADD_WRITERS = """INSERT INTO main.writers(id, host, pid, started_ns, ended_ns)
+        SELECT id + :writers, host, pid, started_ns, ended_ns FROM added.writers"""
+_SIGNATURES = "SELECT id, kind, label, fetches, targets, feeds, options FROM added.signatures ORDER BY id"
+_OF_SIGNATURE = (
     """INSERT INTO main.counts(writer, signature, slot, {counts})
-        SELECT writer + :writers, own.id, slot, {added_counts}
-        FROM added.counts JOIN added.signatures AS other ON other.id = signature
-            JOIN main.signatures AS own USING(kind, fetches, targets, feeds, options)""",
+        SELECT writer + :writers, :own, slot, {added_counts}
+        FROM added.counts WHERE signature = :signature""",
     """INSERT INTO main.traces(id, signature, writer, {recorded})
-        SELECT traces.id + :traces, own.id, writer + :writers, {added_recorded}
-        FROM added.traces JOIN added.signatures AS other ON other.id = signature
-            JOIN main.signatures AS own USING(kind, fetches, targets, feeds, options)
-        ORDER BY traces.id""",
+        SELECT id + :traces, :own, writer + :writers, {added_recorded}
+        FROM added.traces WHERE signature = :signature ORDER BY id""",
 )
 # By time, because numbers are in the order of adding.
 _DELETE_OLDEST = """DELETE FROM main.traces WHERE id IN (
@@ -412,13 +410,19 @@ def _add(session: SavedSession, copy: Path, keep: int) -> int:
 
 
 def _copied(connection: Guarded, keep: int) -> int:
-    after = {name: last_number(connection, name) for name in ("writers", "traces")}
+    after = {name: stored_rows.last_number(connection, name) for name in ("writers", "traces")}
     columns: dict[str, str] = {}
     for name, each in (("counts", Counts._fields), ("recorded", _RECORDED)):
         kept = stored(connection, each)
         columns |= {name: ", ".join(kept), f"added_{name}": selected(connection, kept, "added")}
-    for statement in _STATEMENTS:
-        connection.execute(statement.format(**columns), after)
+    connection.execute(_ADD_WRITERS, after)
+    signatures = stored_rows.validate_rows(
+        connection.execute(_SIGNATURES), stored_rows.count, *[stored_rows.text] * 6
+    )
+    for number, *signature in list(signatures):
+        numbers = {**after, "signature": number, "own": signature_number(connection, Signature(*signature))}
+        for statement in _OF_SIGNATURE:
+            connection.execute(statement.format(**columns), numbers)
     if has_kept(connection) and has_kept(connection, "added"):
         connection.execute(_ADD_KEPT, after)
     _delete_oldest(connection, keep)

@@ -150,7 +150,8 @@ class SavedSession:
         ``mean_ns`` and ``longest_ns`` are those of untraced runs, or of traced ones if all were. ``first``
         and ``last`` are UTC start times. ``processes``, ``traces`` and ``requested`` count the processes that
         ran it, kept traces and requests; ``rule`` is the rule for automatic traces. ``fetches``, ``targets``
-        and ``feeds`` are lists of names, ``options`` is a text.
+        and ``feeds`` are lists of names, ``options`` is a text. ``fetch_types`` and ``feed_types`` are lists
+        of the types of ``fetches`` and ``feeds``, such as ``float32[?, 784]``, or "" if unknown.
         """
         return self._table(lambda db: tables.signature_table(db, tables.counts_by_writer(db, self.path)))
 

@@ -12,6 +12,7 @@ from tfvis_nb.analysis.steps.difference import difference
 from tfvis_nb.session.file import rows as stored_rows
 from tfvis_nb.session.file.columns import OF_TRACED_RUN, selected
 from tfvis_nb.session.file.counters import Counts, ledger_path, read_ledger
+from tfvis_nb.session.file.entries import name_and_type
 from tfvis_nb.session.file.rows import count, count_or_none, text, trace_format, validate_rows, whole
 from tfvis_nb.session.file.schema import EVERY
 
@@ -83,6 +84,9 @@ def signature_table(
     processes = processes_by_signature(connection, counted)
     rows = []
     for number, kind, label, fetches, targets, feeds, options in known:
+        fetched, fed = (
+            [name_and_type(line) for line in lines.split("\n")] if lines else [] for lines in (fetches, feeds)
+        )
         each = [by_signature[number] for by_signature in counted.values() if number in by_signature]
         total = summed(each)
         rows.append(
@@ -102,10 +106,12 @@ def signature_table(
                 "traces": traces.get(number, 0),
                 "requested": requested.get(number, 0),
                 "rule": rules.get(number, rules.get(EVERY, "")),
-                "fetches": fetches.split("\n") if fetches else [],
+                "fetches": [name for name, _ in fetched],
                 "targets": targets.split("\n") if targets else [],
-                "feeds": feeds.split("\n") if feeds else [],
+                "feeds": [name for name, _ in fed],
                 "options": options,
+                "fetch_types": [type_ for _, type_ in fetched],
+                "feed_types": [type_ for _, type_ in fed],
             }
         )
     columns = [
@@ -123,6 +129,7 @@ def signature_table(
             "traced",
         ),
         *("processes", "traces", "requested", "rule", "fetches", "targets", "feeds", "options"),
+        *("fetch_types", "feed_types"),
     ]
     table = pd.DataFrame(rows, columns=columns)
     return table.astype({"first": "datetime64[ns]", "last": "datetime64[ns]"}).set_index("signature")

@@ -24,7 +24,7 @@ _EVENT, _TRACE = pa.field("event", pa.int64()), pa.field("trace", pa.int64())
 _ROOFLINE = pa.schema([(name, pa.large_string()) for name in ("name", "op", "program", "hlo_op")])
 """First columns of ``roofline``: kernels have the first two, instructions the others."""
 _NAMES = pa.list_(pa.large_string())
-_TYPES = dict.fromkeys(("fetches", "targets", "feeds"), _NAMES) | {
+_TYPES = dict.fromkeys(("fetches", "targets", "feeds", "fetch_types", "feed_types"), _NAMES) | {
     "events": pa.list_(pa.int64()),
     "lanes": pa.list_(_NAMES),
 }

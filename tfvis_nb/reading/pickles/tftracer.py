@@ -20,6 +20,9 @@ _MOST = 1 << 53
 """Limit of runs and of microseconds: more than any job has, and products fit 128 bits."""
 
 _NAME = re.compile(r"<tf\.\w+ '([^'\n]+)'")
+_TYPE = re.compile(
+    r"<tf\.\w+ '(?P<name>[^'\n]+)' shape=(?:\((?P<shape>[?0-9, ]*)\)|<unknown>) dtype=(?P<dtype>[a-z]\w*)>"
+)
 
 
 @dataclass
@@ -29,6 +32,7 @@ class SavedRun:
     - `number`: Its number in the session.
     - `fetches`, `targets`, `feeds`: The names of tensors and ops; of a fetch stored without names, its text.
     - `options`: The ``RunOptions`` as text.
+    - `types`: Type and shape of tensors by name; None is an unknown size or, as the shape, an unknown rank.
     - `runs`: The number of runs that ended.
     - `mean_us`: Their mean duration.
     - `first_us`, `last_us`: When the first and the last started, in microseconds since 1970 in local time:
@@ -47,6 +51,7 @@ class SavedRun:
     first_us: int | None
     last_us: int | None
     traces: list[tuple[int | None, Any]] = field(default_factory=list)
+    types: dict[str, tuple[str, list[int | None] | None]] = field(default_factory=dict)
 
 
 def _kept_traces(session: Object, label: str) -> dict[Any, list[Any]]:
@@ -73,6 +78,7 @@ def _runs(profiles: Mapping[Any, Any], kept: Mapping[Any, list[Any]]) -> Iterato
         info, stats = _items(profile.get("info")), _items(profile.get("stats"))
         fetched = _text(info.get("fetches"))
         names = _NAME.findall(fetched) or [" ".join((fetched or f"run {run}")[:200].split())]
+        feeds = _text(info.get("feeds"))
         options = _text(info.get("options"))
         ended = [_items(trace).get("date") for trace in _list(profile.get("traces"))]
         traces = kept.get(run, [])
@@ -81,14 +87,26 @@ def _runs(profiles: Mapping[Any, Any], kept: Mapping[Any, list[Any]]) -> Iterato
             run,
             [name for name in names if ":" in name],
             [name for name in names if ":" not in name],
-            _NAME.findall(_text(info.get("feeds"))),
+            _NAME.findall(feeds),
             "" if options == "None" else options.strip(),
             _bounded(stats.get("runs")),
             _duration_us(stats.get("runtimes")),
             _wall_us(stats.get("first_run")),
             _wall_us(stats.get("last_run")),
             list(zip(map(_wall_us, ended), traces, strict=False)),
+            {
+                tensor["name"]: (tensor["dtype"], _shape(tensor["shape"]))
+                for tensor in _TYPE.finditer(fetched + feeds)
+            },
         )
+
+
+def _shape(text: str | None) -> list[int | None] | None:
+    """Read a shape such as ``?, 784`` or ``10,``; None if its rank is unknown."""
+    if text is None:
+        return None
+    sizes = (size.strip() for size in text.split(","))
+    return [None if size == "?" else int(size) for size in sizes if size == "?" or size.isdecimal()]
 
 
 def _items(value: Any) -> dict[Any, Any]:

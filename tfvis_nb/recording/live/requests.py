@@ -88,7 +88,7 @@ class RunRegistry:
 
     def counted(self, signature: Signature) -> SignatureStats | None:
         """Return the entry of a signature; None if recording has stopped."""
-        key = (signature.kind, *signature[2:])
+        key = signature.key
         with self._lock:
             stats = self._signatures.get(key)
             if stats is None and self.open:
@@ -98,7 +98,7 @@ class RunRegistry:
 
     def _begun(self, signature: Signature) -> SignatureStats:
         signature, slot = self._writer.take_slot(signature)
-        key = (signature.kind, *signature[2:])
+        key = signature.key
         stats = self._signatures.get(key)
         if stats is None:
             entered = SignatureStats(UNNUMBERED, signature, self._writer.counting(slot))

@@ -11,7 +11,7 @@ from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.sessions.callables import CallableTracer
 from tfvis_nb.recording.sessions.runs import SessionTracer, session_module
-from tfvis_nb.session.file.entries import Recording, Signature
+from tfvis_nb.session.file.entries import Recording, Signature, with_type
 from tfvis_nb.texts import Text
 
 REMEMBERED = 10_000
@@ -73,7 +73,7 @@ class RunObserver:
             options_bytes = b"" if options is None else bytes(client.TF_GetBuffer(options))
             # By tensor objects, which are unique in TensorFlow: names would be slower.
             key = (tuple(fetches), tuple(targets), tuple(feeds), options_bytes)
-            counted = known.get(key) or self._new(key)
+            counted = known.get(key) or self._new(key, session.graph)
             if counted is None:
                 return original(session, options, feeds, fetches, targets, metadata)
             began = clock()
@@ -198,7 +198,7 @@ class RunObserver:
             if kept is not None:
                 self._book.traced(counted, TraceRequest(), kept)
 
-    def _new(self, key: Any) -> SignatureStats | None:
+    def _new(self, key: Any, graph: Any) -> SignatureStats | None:
         fetches, targets, feeds, options_bytes = key
         operation = self._client.TF_OperationName
         counted = self._book.counted(
@@ -207,6 +207,7 @@ class RunObserver:
                 map(operation, targets),
                 (f"{operation(tensor.oper)}:{tensor.index}" for tensor in feeds),
                 options_bytes,
+                graph,
             )
         )
         if counted is not None:
@@ -216,18 +217,33 @@ class RunObserver:
         return counted
 
     def _signature(
-        self, fetches: Iterable[str], targets: Iterable[str], feeds: Iterable[str], options_bytes: bytes
+        self,
+        fetches: Iterable[str],
+        targets: Iterable[str],
+        feeds: Iterable[str],
+        options_bytes: bytes,
+        graph: Any = None,
     ) -> Signature:
+        """Describe a run; the types of its tensors are those in a `graph`."""
         fetched, ran = list(fetches), list(targets)
         options = str(self._module.config_pb2.RunOptions.FromString(options_bytes)).strip()
         return Signature(
             "session",
             run_label(fetched, ran),
-            "\n".join(fetched),
+            "\n".join(_typed(graph, name) for name in fetched),
             "\n".join(ran),
-            "\n".join(sorted(feeds)),
+            "\n".join(_typed(graph, name) for name in sorted(feeds)),
             options,
         )
+
+
+def _typed(graph: Any, name: str) -> str:
+    """Return the line of a tensor; its shape is the static one."""
+    try:
+        tensor = graph.get_tensor_by_name(name)
+    except (AttributeError, KeyError, ValueError):
+        return name
+    return with_type(name, tensor.dtype.name, None if tensor.shape.dims is None else tensor.shape.as_list())
 
 
 def _epoch_of(perf_ns: int) -> int:

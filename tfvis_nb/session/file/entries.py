@@ -1,7 +1,30 @@
 """What a recording process writes to its session, and the requests it reads there."""
 
+import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
+
+_TYPED = re.compile(r"(\S+:[0-9]+) ([a-z]\w*(?:\[[?0-9, ]*\])?)")
+
+
+def name_and_type(line: str) -> tuple[str, str]:
+    """Split a line of a signature: the name of a tensor or op, and the type of a tensor or "".
+
+    >>> name_and_type("x:0 float32[?, 784]"), name_and_type("train")
+    (('x:0', 'float32[?, 784]'), ('train', ''))
+    """
+    match = _TYPED.fullmatch(line)
+    return (match[1], match[2]) if match else (line, "")
+
+
+def with_type(name: str, dtype: str, shape: list[int | None] | None) -> str:
+    """Return the line of a tensor; its shape is None if its rank is unknown.
+
+    >>> with_type("x:0", "float32", [None, 784]), with_type("y:0", "int32", None)
+    ('x:0 float32[?, 784]', 'y:0 int32')
+    """
+    sizes = "" if shape is None else f"[{', '.join('?' if size is None else str(size) for size in shape)}]"
+    return f"{name} {dtype}{sizes}"
 
 
 class Signature(NamedTuple):
@@ -9,7 +32,8 @@ class Signature(NamedTuple):
 
     - `kind`: ``"session"``, or the phase of Keras: ``"train"``, ``"test"`` or ``"predict"``.
     - `label`: A short name.
-    - `fetches`, `targets`, `feeds`: The names of tensors and ops, one per line.
+    - `fetches`, `targets`, `feeds`: The names of tensors and ops, one per line; of a tensor also its type, if
+      known, see `with_type`.
     - `options`: The ``RunOptions`` as text.
     """
 
@@ -19,6 +43,15 @@ class Signature(NamedTuple):
     targets: str = ""
     feeds: str = ""
     options: str = ""
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What distinguishes it: all but the label and the types of tensors."""
+        return self.kind, _names(self.fetches), self.targets, _names(self.feeds), self.options
+
+
+def _names(lines: str) -> str:
+    return "\n".join(name_and_type(line)[0] for line in lines.split("\n"))
 
 
 @dataclass(frozen=True)

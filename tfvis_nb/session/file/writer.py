@@ -19,7 +19,7 @@ from tfvis_nb.session.file.counters import SLOTS, Counts, Ledger, ledger_path
 from tfvis_nb.session.file.creation import making_files, remove_companions
 from tfvis_nb.session.file.database import PATIENCE_S, Transaction, connect
 from tfvis_nb.session.file.dead_writers import end_writer, save_counts, take_in_ended
-from tfvis_nb.session.file.entries import Orders, Recording, Signature
+from tfvis_nb.session.file.entries import Orders, Recording, Signature, name_and_type
 from tfvis_nb.session.file.errors import DamagedSessionError, damage_named, deleted
 from tfvis_nb.session.file.kept import forget_traces, keep_trace, kept_traces, prepare_kept
 from tfvis_nb.session.file.rows import count, factor, rule, validate_rows, whole, whole_or_none
@@ -46,6 +46,27 @@ Deleting a trace touches more of the file than writing one, and if all runs are 
 
 MOST_ORDERS = 10_000
 """How many rules and requests a process reads: those of the first signatures, and the oldest."""
+
+
+def signature_number(connection: Guarded, signature: Signature) -> int:
+    """Return the number of a signature in a session that is being written: an existing or a new one."""
+    kind, label, fetches, targets, _, options = signature
+    first, _ = name_and_type(fetches.partition("\n")[0])
+    # After its first name comes a line end, a space or nothing, all of which sort before "!".
+    alike = connection.execute(
+        "SELECT id, fetches, feeds FROM signatures WHERE kind = ? AND fetches >= ? AND fetches < ?"
+        " AND targets = ? AND options = ? AND typeof(feeds) = 'text' ORDER BY id",
+        (kind, first, f"{first}!", targets, options),
+    )
+    for number, fetched, fed in alike:
+        if Signature(kind, label, fetched, targets, fed, options).key == signature.key:
+            return int(number)
+    added = connection.execute(
+        "INSERT INTO signatures(kind, label, fetches, targets, feeds, options) VALUES (?, ?, ?, ?, ?, ?)",
+        signature,
+    )
+    assert added.lastrowid is not None
+    return added.lastrowid
 
 
 class Writer:
@@ -111,14 +132,7 @@ class Writer:
             if slot is None:
                 signature, slot = self.take_slot(signature)
             with Transaction(self._connection) as connection:
-                connection.execute(
-                    "INSERT OR IGNORE INTO signatures(kind, label, fetches, targets, feeds, options)"
-                    " VALUES (?, ?, ?, ?, ?, ?)",
-                    signature,
-                )
-                where = "kind = ? AND fetches = ? AND targets = ? AND feeds = ? AND options = ?"
-                key = (signature.kind, *signature[2:])
-                number = connection.execute(f"SELECT id FROM signatures WHERE {where}", key).fetchone()[0]  # noqa: S608 - a constant
+                number = signature_number(connection, signature)
                 connection.execute(
                     "INSERT OR IGNORE INTO counts(writer, signature, slot) VALUES (?, ?, ?)",
                     (self.number, number, slot),
