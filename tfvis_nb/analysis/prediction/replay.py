@@ -108,82 +108,90 @@ def replay(trace: Trace, altered: Altered) -> Replayed:
     return _sweep(trace, altered, released)[0]
 
 
-class _Moments(NamedTuple):
-    """The two times of each dependency, ordered by time; its target goes on, or its source releases it."""
+class _Points(NamedTuple):
+    """The times at which events start, or go on after a wait, event by event and in order of time."""
 
-    dependency: np.ndarray
     event: np.ndarray
-    goes_on: np.ndarray
-    starts: np.ndarray
-    """Whether the event goes on at its start."""
     time: np.ndarray
     """In ns since the earliest recorded start, as in `Replayed`."""
-    since: np.ndarray
-    """How long the event had run since its previous moment, or else its start (ns)."""
-    rest: np.ndarray
-    """How long each event of the trace ran after its last moment (ns)."""
-
-
-def _moments(trace: Trace, released: np.ndarray) -> _Moments:
-    """Return the times of dependencies without releases of those that are `released`."""
-    times, table = backtracker(trace).times, backtracker(trace).dependencies
-    count, origin = len(released), int(times.start[0]) if len(times.start) else 0
-    when = np.concatenate([table.released_at, table.satisfied_at]) - origin
-    goes_on, dependency = np.repeat([False, True], count), np.concatenate([np.arange(count)] * 2)
-    order = np.lexsort((goes_on, dependency, when))
-    order = order[~np.append(released, np.zeros(count, bool))[order]]
-    event, when = np.concatenate([table.source, table.target])[order], when[order]
-    start, last = times.start - origin, times.start - origin
-    by_event = np.argsort(event, kind="stable")
-    since = np.empty(len(event), np.int64)
-    since[by_event] = np.diff(when[by_event], prepend=0)
-    first = by_event[np.diff(event[by_event], prepend=-1) != 0]
-    since[first] = when[first] - start[event[first]]
-    last[event] = when  # the last one written stays
-    return _Moments(
-        dependency[order],
-        event,
-        goes_on[order],
-        when == start[event],
-        when,
-        since,
-        times.end - origin - last,
-    )
+    starts: np.ndarray
+    """The point at which each event of the trace starts."""
+    source: np.ndarray
+    """The last point of its source before each dependency is released."""
+    target: np.ndarray
+    """The point that waits for each dependency."""
+    later: np.ndarray
+    """The points after the start of their event: each waits for the one before it, too."""
+    order: np.ndarray
+    """The order in which the sweep meets what points wait for: `later` ones, then dependencies."""
 
 
 @per_trace
-def _all_moments(trace: Trace) -> _Moments:
-    return _moments(trace, np.zeros(len(backtracker(trace).dependencies.source), bool))
+def _points(trace: Trace) -> _Points:
+    times, table = backtracker(trace).times, backtracker(trace).dependencies
+    events, count = len(times.start), len(table.source)
+    origin = int(times.start[0]) if events else 0
+    event = np.concatenate([np.arange(events), table.target, table.source])
+    time = np.concatenate([times.start, table.satisfied_at, table.released_at]) - origin
+    # At the same time, an event releases a dependency before it goes on after later ones.
+    turn = np.concatenate([np.full(events, -1), np.arange(count) * 2 + 1, np.arange(count) * 2])
+    order = np.lexsort((turn, time, event))
+    waits = np.flatnonzero(order < events + count)
+    rows = order[waits]
+    is_new = np.append(True, (np.diff(event[rows]) != 0) | (np.diff(time[rows]) != 0))[: len(rows)]
+    new = np.zeros(len(order), np.int64)
+    new[waits] = is_new
+    point = np.empty(len(order), np.int64)
+    point[order] = np.cumsum(new) - 1
+    points = rows[is_new]
+    later = np.flatnonzero(points >= events)
+    when = np.concatenate([time[points[later]], time[events + count :]])
+    starts, target, source = np.split(point, [events, events + count])
+    return _Points(
+        event[points], time[points], starts, source, target, later, np.argsort(when, kind="stable")
+    )
 
 
 def _sweep(trace: Trace, altered: Altered, released: np.ndarray) -> tuple[Replayed, np.ndarray]:
     """Return the new times, and when each dependency releases its target: `released` unless NaN there."""
-    times, table = backtracker(trace).times, backtracker(trace).dependencies
-    is_known = ~np.isnan(released)
+    times, table, points = backtracker(trace).times, backtracker(trace).dependencies, _points(trace)
+    is_known, later, factor = ~np.isnan(released), points.later, altered.factor
     # Time between steps is no event's work. But a row without a step, as of an iterator, may run within one.
     between = (times.step[table.source] != times.step[table.target]) & (times.step[table.target] != NO_STEP)
-    lag_factor, factor = np.where(between, 1.0, altered.lag_factor) * altered.python_factor, altered.factor
-    lag = np.where(is_known, released, _lags(trace) * lag_factor).tolist()
-    moments = _moments(trace, is_known) if is_known.any() else _all_moments(trace)
-    first = times.start - (int(times.start[0]) if len(times.start) else 0)
-    first[table.target[table.satisfied_at == times.start[table.target]]] = _NOT_YET
-    now = first.astype(np.float64).tolist()
-    start = list(now)
-    work = moments.since * factor[moments.event]
-    columns = (*moments[:-2], work)
-    for one, event, goes_on, starts, time, done in zip(*(each.tolist() for each in columns), strict=True):
-        if goes_on:
-            if lag[one] > now[event]:  # noqa: PLR1730 - a call takes longer
-                now[event] = lag[one]
-            if starts:
-                start[event] = now[event]
-        else:
-            if now[event] == _NOT_YET:
-                # In a cycle, one event has to start.
-                now[event] = start[event] = float(time)
-            now[event] += done
-            lag[one] += now[event]
-    return Replayed(np.array(start), np.array(now) + moments.rest * factor), np.array(lag)
+    lag = np.where(between, 1.0, altered.lag_factor) * altered.python_factor * _lags(trace)
+    released_at = table.released_at - (int(times.start[0]) if len(times.start) else 0)
+    # An event works from a point until it last releases something before the next one; then it waits.
+    until = points.time.copy()
+    np.maximum.at(until, points.source[~is_known], released_at[~is_known])
+    done = (until - points.time)[later - 1] * factor[points.event[later]]
+    takes = (released_at - points.time[points.source]) * factor[table.source] + lag
+    reached = points.time.astype(np.float64)
+    reached[points.target] = _NOT_YET
+    np.maximum.at(reached, points.target[is_known], released[is_known])
+    order = points.order[~np.append(np.zeros(len(later), bool), is_known)[points.order]]
+    columns = (
+        np.concatenate(pair)[order].tolist()
+        for pair in (
+            (later - 1, points.source),
+            (later, points.target),
+            (done, takes),
+            (points.time[later - 1], released_at),
+        )
+    )
+    reaches = reached.tolist()
+    for source, target, length, time in zip(*columns, strict=True):
+        at = reaches[source]
+        if at == _NOT_YET:
+            # In a cycle, one event has to start.
+            at = reaches[source] = float(time)
+        at += length
+        if at > reaches[target]:  # noqa: PLR1730 - a call takes longer
+            reaches[target] = at
+    reached = np.array(reaches)
+    last = np.append(points.starts[1:], len(reached))[: len(points.starts)] - 1
+    rest = times.end - times.start - (points.time[last] - points.time[points.starts])
+    end = reached[last] + rest * factor
+    return Replayed(reached[points.starts], end), np.where(is_known, released, reached[points.source] + takes)
 
 
 @per_trace
