@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from fnmatch import translate
 
 import numpy as np
+import pyarrow.compute as pc
 
 from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.events.activity import ACTIVITIES, NUMBER, activity
@@ -41,9 +42,13 @@ def of_kernels(trace: Trace, pattern: str) -> np.ndarray:
 
 def of_layers(trace: Trace, pattern: str) -> np.ndarray:
     """Return a mask of the events of a layer and its nested layers."""
-    match = _matcher(pattern)
     layer, _ = event_layers(trace)
-    fits = np.array([_within(match, name or "") for name in layer.dictionary.to_pylist()], bool)
+    names = layer.dictionary.fill_null("")
+    fits = pc.or_(pc.equal(names, pattern), pc.starts_with(names, f"{pattern}/"))
+    fits = fits.to_numpy(zero_copy_only=False)
+    if re.search(r"[*?[]", pattern):
+        match = _matcher(pattern)
+        fits = np.array([_within(match, name) for name in names.to_pylist()], bool)
     mask: np.ndarray = fits[np.asarray(layer.indices)]
     return mask
 

@@ -39,6 +39,8 @@ class Gain(NamedTuple):
     work."""
     reason: Text | None = None
     """Why the replay is not trusted."""
+    saved_ns: pd.Series | None = None
+    """What each step of the trace saves, by its number; None if nothing can be predicted."""
 
 
 def gain(trace: Trace, changes: Mapping[str, Any], steps: Collection[int], *, of_loop: bool = False) -> Gain:
@@ -53,16 +55,19 @@ def gain(trace: Trace, changes: Mapping[str, Any], steps: Collection[int], *, of
     except ValueError:
         return Gain(UNKNOWN)
     whole, _, longer = step_times(trace, replay(trace, altered), of_loop=of_loop or altered.of_loop)
-    times = whole[whole["step"].isin(steps)]
+    chosen = whole["step"].isin(steps)
+    times = whole[chosen]
     recorded = int(times["recorded_ns"].sum())
     reason = doubt(trace, altered, times)
     if longer > MOST_DRIFT and not altered.adds_work:
         reason = reason or Text("replay_lacks_dependencies", longer=format_percent(longer))
     if reason or not recorded:
         return Gain(UNKNOWN, reason=reason)
-    saved, shares = _saved(possible(trace, altered, times), of_loop)
+    predicted = possible(trace, altered, whole)
+    saved, shares = _saved(predicted[chosen], of_loop)
+    saved_ns = predicted.set_index("step")["saved_ns"]
     if len(times) < FEWEST_STEPS:
-        return Gain(saved)
+        return Gain(saved, saved_ns=saved_ns)
     fastest, slowest = (
         possible(trace, altered, each)
         for each in (fastest_times(trace, altered, whole), slowest_times(trace, altered, whole))
@@ -71,7 +76,7 @@ def gain(trace: Trace, changes: Mapping[str, Any], steps: Collection[int], *, of
     fastest = fastest.assign(**{f"recorded{of}_ns": before[f"predicted{of}_ns"] for of in ("", "_loop")})
     most, least = (_saved(each[each["step"].isin(steps)], of_loop) for each in (fastest, slowest))
     low, high = float(least[1].quantile(LOWEST)), float(shares.quantile(HIGHEST))
-    return Gain(saved, min(low, saved), max(high, saved, most[0]))
+    return Gain(saved, min(low, saved), max(high, saved, most[0]), saved_ns=saved_ns)
 
 
 @per_trace

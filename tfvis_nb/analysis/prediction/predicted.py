@@ -15,7 +15,14 @@ from tfvis_nb.analysis.critical_path.backtrack import backtracker
 from tfvis_nb.analysis.critical_path.critical_path import critical_path
 from tfvis_nb.analysis.dataflow.edges import edges as edges_of
 from tfvis_nb.analysis.prediction.replay import Altered, Replayed, replay, unchanged
-from tfvis_nb.analysis.prediction.typical import Typical, at_its_fastest, possible, typical, typical_loop
+from tfvis_nb.analysis.prediction.typical import (
+    FEWEST_STEPS,
+    Typical,
+    at_its_fastest,
+    possible,
+    typical,
+    typical_loop,
+)
 from tfvis_nb.analysis.steps.other_steps import other_steps
 from tfvis_nb.analysis.steps.outside_steps import is_one_recording
 from tfvis_nb.analysis.steps.slow_steps import main_steps, median_step, named_kinds
@@ -117,8 +124,10 @@ class Predicted(Trace):
 
     @cached_property
     def _possible_times(self) -> tuple[pd.DataFrame, pd.DataFrame, pd.DataFrame]:
-        """``times``, and the same of the fastest and the slowest steps."""
+        """``times``, and the same of the fastest and the slowest steps, if there are enough for a range."""
         given = self.recorded, self.altered
+        if len(self.times) < FEWEST_STEPS:
+            return (possible(*given, self.times),) * 3
         fastest, slowest = fastest_times(*given, self.times), slowest_times(*given, self.times)
         return possible(*given, self.times), possible(*given, fastest), possible(*given, slowest)
 

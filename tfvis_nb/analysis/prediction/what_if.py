@@ -33,7 +33,7 @@ from tfvis_nb.analysis.prediction.factors import (
 from tfvis_nb.analysis.prediction.predicted import Predicted, predicted_trace
 from tfvis_nb.analysis.prediction.python_time import between_steps as python_between_steps
 from tfvis_nb.analysis.prediction.python_time import no_python_time, of_sampled_lines
-from tfvis_nb.analysis.prediction.replay import Altered, no_change, replay
+from tfvis_nb.analysis.prediction.replay import Altered, no_change, replay, unchanged
 from tfvis_nb.analysis.prediction.trust import MOST_DRIFT, doubt
 from tfvis_nb.analysis.steps.outside_steps import is_one_recording, outside_steps
 from tfvis_nb.core.format import format_percent
@@ -142,11 +142,12 @@ def what_if(
     if between_steps is not None:
         (between_steps,) = _checked(BETWEEN, {BETWEEN: between_steps}, only_factors=True).values()
     altered = requested(trace, changes, on_time, between_steps)
-    replayed, times = replay(trace, altered), backtracker(trace).times
+    listed, times = _listed(changes, on_time, between_steps), backtracker(trace).times
+    replayed = replay(trace, altered) if listed else unchanged(trace)
     latest = int(times.start[0]) + replayed.end[times.counts].max(initial=0)
     if latest > LATEST_NS or (replayed.end - replayed.start)[times.counts].sum() > MOST_IN_ALL:
         raise ValueError(Text("predicted_too_long"))
-    predicted = predicted_trace(trace, altered, replayed, _listed(changes, on_time, between_steps))
+    predicted = predicted_trace(trace, altered, replayed, listed)
     if predicted.drift > MOST_DRIFT:
         raise ValueError(Text("replay_drifts", drift=format_percent(predicted.drift)))
     if predicted.lengthening > MOST_DRIFT and not altered.adds_work:

@@ -14,8 +14,7 @@ from tfvis_nb.analysis.findings.rules import RULES
 from tfvis_nb.analysis.hardware.kernel_runs import kernel_runs
 from tfvis_nb.analysis.prediction.changed_events import SELECTORS, path_activities
 from tfvis_nb.analysis.prediction.gain import MOST_EVENTS, Gain, gain
-from tfvis_nb.analysis.prediction.predicted import Predicted, step_times
-from tfvis_nb.analysis.prediction.replay import replay
+from tfvis_nb.analysis.prediction.predicted import Predicted
 from tfvis_nb.analysis.prediction.typical import Typical, possible
 from tfvis_nb.analysis.prediction.what_if import requested
 from tfvis_nb.analysis.steps.breakdown import PARTS
@@ -301,10 +300,11 @@ def _activities(trace: Trace) -> list[str]:
 
 def _costs(trace: Trace, against: Trace | None) -> TableBlock:
     """Tabulate the steps without each of the activities whose removal saves time."""
+    step = median_step(trace)
     rows = [
-        (activity_label(name), _saved_in_median_step(trace, name), saved.share, along)
+        (activity_label(name), int(saved.saved_ns[saved.saved_ns.index == step].iloc[0]), saved.share, along)
         for name, (along, saved) in _saved(trace).items()
-        if saved.share >= LEAST_GAIN
+        if saved.share >= LEAST_GAIN and saved.saved_ns is not None
     ]
     costs = pd.DataFrame(rows, columns=[column.name for column in _COSTS])
     costs = costs.sort_values("saved_share", ascending=False, kind="stable")
@@ -327,13 +327,6 @@ def _saved(trace: Trace) -> dict[str, tuple[str, Gain]]:
         removed = requested(trace, changes).factor == 0
         saved[name] = (_along(trace, name, removed), gain(trace, changes, _steps(trace)))
     return saved
-
-
-def _saved_in_median_step(trace: Trace, name: str) -> int:
-    """Return the time that the recorded median step saves without an activity, as with a factor of 0."""
-    altered = requested(trace, {"activities": {name: 0}})
-    times = possible(trace, altered, step_times(trace, replay(trace, altered))[0])
-    return int(times.loc[times["step"] == median_step(trace), "saved_ns"].iloc[0])
 
 
 def _steps(trace: Trace) -> np.ndarray:
