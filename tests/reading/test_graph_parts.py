@@ -8,7 +8,7 @@ import pytest
 from google.protobuf import text_format
 
 import tfvis_nb as tv
-from tests.support.texts import figures_of
+from tests.support.texts import figures_of, raises_id
 from tfvis_nb.reading.stepstats import decode
 from tfvis_nb.texts import id_of
 
@@ -74,6 +74,14 @@ def test_graphs_of_functions_are_used_if_there_are_no_others(recorded: Any) -> N
         == (recorded.function_graphs[0].partition_graphs[0])
     )
     assert type(recorded).FromString(trace.run_metadata[0]) == rest_of(recorded)
+
+
+def test_graphs_of_functions_alone_are_no_partition_graphs(recorded: Any) -> None:
+    for name in ("step_stats", "partition_graphs"):
+        recorded.ClearField(name)
+    with raises_id(tv.EmptyTraceError, "graphs_without_run", graphs=1) as refused:
+        tv.read_trace(recorded)
+    assert "partition" not in str(refused.value)
 
 
 def test_a_damaged_function_costs_itself(recorded: Any) -> None:
