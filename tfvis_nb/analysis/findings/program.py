@@ -190,11 +190,15 @@ def faster_input(figures: Mapping[str, Any]) -> str:
     if not figures.get("caches"):
         ways.insert(0, "cache() data that is read again")
     method = _parallel_method(figures)
+    calls = figures.get("needed") or 0
+    parallel = f"use {method}(..., num_parallel_calls={calls if calls > 1 else 'tf.data.AUTOTUNE'})"
     if PYTHON_CALL.match(str((figures.get("slowest_stage") or {}).get("op"))):
-        ways.insert(0, "replace Python, which runs on one thread at a time, with TensorFlow ops")
+        # Python that waits lets other calls run meanwhile.
+        waiting = f"{parallel} if its Python waits for files or the network, TensorFlow ops if it computes"
+        computing = "replace Python, which runs on one thread at a time, with TensorFlow ops"
+        ways.insert(0, waiting if method else computing)
     elif method:
-        calls = figures.get("needed") or 0
-        ways.insert(0, f"use {method}(..., num_parallel_calls={calls if calls > 1 else 'tf.data.AUTOTUNE'})")
+        ways.insert(0, parallel)
     if (figures.get("bottleneck") or {}).get("one_by_one"):
         ways.insert(0, "put batch() before map(), so that one call handles a whole batch")
     return f"{prefetch}{', '.join(ways[:-1])}{', or ' if len(ways) > 1 else ''}{ways[-1]}."
