@@ -65,7 +65,11 @@ def no_change(trace: Trace) -> Altered:
 @per_trace
 def unchanged(trace: Trace) -> Replayed:
     """Return the replay of the recorded durations."""
-    return replay(trace, no_change(trace))
+    if not _keeps_times(trace):
+        return replay(trace, no_change(trace))
+    times = backtracker(trace).times
+    origin = int(times.start[0]) if len(times.start) else 0
+    return Replayed(*((each - origin).astype(np.float64) for each in (times.start, times.end)))
 
 
 def replay(trace: Trace, altered: Altered) -> Replayed:
@@ -150,6 +154,23 @@ def _points(trace: Trace) -> _Points:
     return _Points(
         event[points], time[points], starts, source, target, later, np.argsort(when, kind="stable")
     )
+
+
+def _keeps_times(trace: Trace) -> bool:
+    """Return whether a replay without a change surely keeps all times, so that no sweep is needed.
+
+    An event that goes on has its recorded time once the decisive dependency, which keeps its lag, is met.
+    Before that it may be too early, which only matters if it releases a dependency at the same time.
+    """
+    table, moments = backtracker(trace).dependencies, _all_moments(trace)
+    recorded = table.satisfied_at - table.released_at
+    if (recorded < 0).any() or (moments.since < 0).any():
+        return False
+    is_early = moments.goes_on & (_lags(trace) < recorded)[moments.dependency]
+    order = np.argsort(moments.event, kind="stable")
+    event, time = moments.event[order], moments.time[order]
+    at_once = (event[1:] == event[:-1]) & (time[1:] == time[:-1])
+    return not (at_once & is_early[order][:-1] & ~moments.goes_on[order][1:]).any()
 
 
 def _sweep(trace: Trace, altered: Altered, released: np.ndarray) -> tuple[Replayed, np.ndarray]:
