@@ -69,4 +69,4 @@ html_theme_options = {
     "footer_end": [],
 }
 html_context = {"default_mode": "auto"}
-html_sidebars: dict[str, list[str]] = {"docs/index": [], "docs/gallery": []}
+html_sidebars: dict[str, list[str]] = {"docs/index": [], "docs/install": [], "docs/gallery": []}
