@@ -23,7 +23,7 @@ def ranks(folder: Path, profile: Path, count: int) -> TraceDataset:
     done = dataset.ingest(source.parent, progress=False)
     if done.read != 1:
         raise SystemExit(f"the profile was not ingested: {dataset.problems.to_dict('records')}")
-    ((first,), _) = manifest.read(dataset.path)
+    (first,) = manifest.read(dataset.path).entries
     for rank in range(1, count):
         _link(dataset.path, first, rank)
     return tv.open_traces(dataset.path)

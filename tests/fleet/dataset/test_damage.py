@@ -131,7 +131,7 @@ def drawn_whole(dataset: tv.TraceDataset) -> list[Any]:
         for part in source.parts
         for rows in (
             *(part.drawn(group).columns for group in range(part.event_group_count)),
-            *(part.bars(group).columns for group in range(part._levels_meta.num_row_groups)),
+            *(part.bars(group).columns for group in range(len(part._levels.group_rows))),
         )
     ]
 

@@ -38,13 +38,15 @@ _MOST_ROWS = 1 << 20
 _SINCE = {"work_ns": 3, "activity": 4}
 """Column to the first version of parts that has it; it is null in earlier ones."""
 _SELECT = 'SELECT run, parse_filename(filename, true) AS "key", * EXCLUDE (run, steps, filename)'
+_SELECT_SHARED = 'SELECT run, "key", * EXCLUDE (run, "key", task), task'
 _OPTIONS = "filename = true, union_by_name = true, hive_partitioning = true, hive_types_autocast = false"
 _GROUPS = ["run", "task", "op", "kind", "side"]
 
 
 class _Part(NamedTuple):
-    """A part of a table: its file, and the values in its path."""
+    """A part of a table: the dataset's folder, its path there, and the values in that."""
 
+    folder: Path
     path: str
     stored: StoredPart
     run: str
@@ -52,16 +54,26 @@ class _Part(NamedTuple):
     key: str
     version: int
 
+    @property
+    def file(self) -> str:
+        """The path of its file."""
+        return str(self.folder / self.stored.file(self.path)[0])
+
 
 def whole_table(folder: Path, entries: Sequence[Entry], name: str) -> pd.DataFrame:
     """Return a table of all sources, in order."""
     schema = _schema(name)
-    tables = [_read(part, schema.names, schema) for part in _parts(folder, entries, name)]
-    return _frame(pa.concat_tables(tables or [schema.empty_table()]), schema)
+    parts = _parts(folder, entries, name)
+    tables = {
+        id(part): table
+        for batch in _batches(parts)
+        for part, table in zip(batch, _read(batch, schema.names, schema), strict=True)
+    }
+    return _frame(pa.concat_tables([tables[id(part)] for part in parts] or [schema.empty_table()]), schema)
 
 
 def dask_table(folder: Path, entries: Sequence[Entry], name: str) -> dd.DataFrame:
-    """Return a table of all sources as a Dask DataFrame: one partition per part, read by column."""
+    """Return a table of all sources as a Dask DataFrame: one partition per file, read by column."""
     import dask.dataframe as dd
 
     schema = _schema(name)
@@ -69,26 +81,42 @@ def dask_table(folder: Path, entries: Sequence[Entry], name: str) -> dd.DataFram
     parts = _parts(folder, entries, name)
     if not parts:
         return dd.from_pandas(meta, npartitions=1)
-    return dd.from_map(_partition, parts, meta=meta, table=name)
+    return dd.from_map(_partition, _batches(parts), meta=meta, table=name)
 
 
 def queries(folder: Path, entries: Sequence[Entry]) -> dict[str, object]:
     """Return for each table a query of DuckDB that reads its parts, or an empty table."""
     found: dict[str, object] = {}
     for name in SCHEMAS:
-        files = ", ".join(map(_literal, _parts(folder, entries, name)))
-        read = f"read_parquet([{files}], {_OPTIONS})"
-        found[name] = f"{_SELECT} FROM {read}" if files else _schema(name).empty_table()
+        parts = _parts(folder, entries, name)
+        own = ", ".join(_literal(part.file) for part in parts if part.stored.pack is None)
+        shared = {part.file: None for part in parts if part.stored.pack is not None}
+        selects = [f"{_SELECT} FROM read_parquet([{own}], {_OPTIONS})"] if own else []
+        if shared:
+            # A pack may have rows of sources that were read again since.
+            keys = ", ".join({_literal(part.key): None for part in parts if part.stored.pack is not None})
+            files = ", ".join(map(_literal, shared))
+            selects.append(f'{_SELECT_SHARED} FROM read_parquet([{files}]) WHERE "key" IN ({keys})')
+        found[name] = " UNION ALL BY NAME ".join(selects) if selects else _schema(name).empty_table()
     return found
 
 
-def _literal(part: _Part) -> str:
-    return "'" + part.path.replace("'", "''") + "'"
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
 
 
-def _partition(part: _Part, columns: Sequence[str] | None = None, table: str = "") -> pd.DataFrame:
+def _batches(parts: Sequence[_Part]) -> list[list[_Part]]:
+    """Group parts by their file, in order."""
+    batches: dict[str, list[_Part]] = {}
+    for part in parts:
+        batches.setdefault(part.file, []).append(part)
+    return list(batches.values())
+
+
+def _partition(batch: Sequence[_Part], columns: Sequence[str] | None = None, table: str = "") -> pd.DataFrame:
     schema = _schema(table)
-    return _frame(_read(part, schema.names if columns is None else columns, schema), schema)
+    names = schema.names if columns is None else columns
+    return _frame(pa.concat_tables(_read(batch, names, schema)), schema)
 
 
 def _schema(name: str) -> pa.Schema:
@@ -101,24 +129,39 @@ def _parts(folder: Path, entries: Iterable[Entry], name: str) -> list[_Part]:
         for task in entry.tasks:
             start = part_folder(name, entry.run, task)
             parts += [
-                _Part(str(folder / path), stored, entry.run, task, entry.key, entry.version)
+                _Part(folder, path, stored, entry.run, task, entry.key, entry.version)
                 for path, stored in entry.parts.items()
                 if path.startswith(start)
             ]
     return parts
 
 
-def _read(part: _Part, names: Sequence[str], schema: pa.Schema) -> pa.Table:
-    """Return columns of a part, including those in its path, in the types of the table."""
+def _read(batch: Sequence[_Part], names: Sequence[str], schema: pa.Schema) -> list[pa.Table]:
+    """Return columns of each part of a file, including those in its path, in the types of the table."""
+    part = batch[0]
+    if part.stored.pack is None:
+        return [_read_own(part, names, schema)]
+    first = min(one.stored.first for one in batch)
+    rows = max(one.stored.first + one.stored.rows for one in batch) - first
+    whole = StoredPart(rows, 0, 0, first, part.stored.pack)
+    table = _typed(part, read_part(part.folder, part.path, names, whole), names, schema)
+    return [table.slice(one.stored.first - first, one.stored.rows) for one in batch]
+
+
+def _read_own(part: _Part, names: Sequence[str], schema: pa.Schema) -> pa.Table:
     added = {"run": part.run, "task": part.task, "key": part.key}
     later = [name for name in names if part.version < _SINCE.get(name, 0)]
     own = [name for name in names if name not in added and name not in later]
-    table = read_part(Path(part.path), own, part.stored)
+    table = read_part(part.folder, part.path, own, part.stored)
     rows = table.num_rows
     values = {name: pa.repeat(pa.scalar(text, pa.string()), rows) for name, text in added.items()}
     values |= {name: pa.nulls(rows, pa.int64()) for name in later}
     values |= {name: table[name] for name in own}
-    with naming_part(part.path):
+    return _typed(part, values, names, schema)
+
+
+def _typed(part: _Part, values: Any, names: Sequence[str], schema: pa.Schema) -> pa.Table:
+    with naming_part(part.file):
         read = pa.table({name: values[name] for name in names}).cast(
             pa.schema([schema.field(name) for name in names])
         )
@@ -180,10 +223,11 @@ def step_ops(folder: Path, entries: Sequence[Entry]) -> pd.DataFrame:
     import pyarrow.compute as pc
 
     ops, tasks, rows = [_STEP_OPS.empty_table()], [_TASKS.empty_table()], 0
-    for part in _parts(folder, entries, "ops"):
-        table = _read(part, ["run", "step", "op", "kind", "side", "self_ns"], _schema("ops"))
-        is_own = pc.and_(pc.not_equal(table["step"], NO_STEP), pc.not_equal(table["side"], "repeated"))
-        table = table.filter(is_own)
+    columns = ["run", "step", "op", "kind", "side", "self_ns"]
+    batches = _batches(_parts(folder, entries, "ops"))
+    for read in (table for batch in batches for table in _read(batch, columns, _schema("ops"))):
+        is_own = pc.and_(pc.not_equal(read["step"], NO_STEP), pc.not_equal(read["side"], "repeated"))
+        table = read.filter(is_own)
         ops.append(_sums(table, _STEP_OPS))
         present = table.select(["run", "step"]).group_by(["run", "step"]).aggregate([])
         tasks.append(
@@ -228,7 +272,7 @@ def problems(entries: Sequence[Entry], damaged: Sequence[Path], others: Sequence
     """Return the problems of a dataset, for `TraceDataset.problems`; `others` are not its own files."""
     rows: list[tuple[str, str]] = [(entry.source, entry.reason) for entry in entries if entry.problem]
     rows += [(entry.source, Text("source_gone")) for entry in entries if entry.gone]
-    is_entry = re.compile(r"[0-9a-f]{20}\.json").fullmatch
+    is_entry = re.compile(r"[0-9a-f]{20}\.(?:json|pack)").fullmatch
     rows += [(str(file), Text("entry_damaged")) for file in damaged if is_entry(file.name)]
     foreign = (file for file in damaged if not is_entry(file.name))
     rows += [(str(file), Text("dataset_file_of_others")) for file in (*foreign, *others)]

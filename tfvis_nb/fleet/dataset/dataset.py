@@ -193,7 +193,7 @@ class TraceDataset(TimelineSource):
         return self._whole("stacks")
 
     def table(self, name: str) -> dd.DataFrame:
-        """Return a table of the dataset as a Dask DataFrame, with a partition for each of its parts.
+        """Return a table of the dataset as a Dask DataFrame, with a partition for each of its files.
 
         Parameters
         ----------
@@ -375,10 +375,10 @@ class TraceDataset(TimelineSource):
         folder = self.path / MANIFEST
         written = folder.stat().st_mtime_ns if folder.is_dir() else None
         if self._state[0] != written:
-            entries, damaged = manifest.read(self.path)
+            found = manifest.read(self.path)
             # An interrupted ingest has not settled them yet.
-            self._state = (written, list(settled(entries)), damaged)
-            self._named = {path for entry in entries for path in entry.parts}
+            self._state = (written, list(settled(found.entries)), found.damaged)
+            self._named = found.named
         return self._state[1], self._state[2]
 
     def __repr__(self) -> str:

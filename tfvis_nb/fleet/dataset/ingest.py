@@ -17,6 +17,7 @@ from tfvis_nb.core.folder_lock import try_lock
 from tfvis_nb.core.output_path import UNFINISHED, whole
 from tfvis_nb.core.plain_files import is_plain, read_plain
 from tfvis_nb.fleet.dataset import manifest
+from tfvis_nb.fleet.dataset.compaction import CONTENT, PACKED_VERSION, compact
 from tfvis_nb.fleet.dataset.layout import FORMAT, MANIFEST, key_of, unwritable
 from tfvis_nb.fleet.dataset.manifest import OK, Entry, settled
 from tfvis_nb.fleet.dataset.own_files import check_folders, intents
@@ -25,8 +26,6 @@ from tfvis_nb.fleet.dataset.sources import Source, each, find_sources, public_na
 from tfvis_nb.reading.sources.drivers import Remote
 from tfvis_nb.texts import Text
 
-VERSION = 1
-_CONTENT = json.dumps({"format": "tfvis_nb dataset", "version": VERSION})
 _MOST_BYTES = 1 << 12
 
 
@@ -58,25 +57,23 @@ def ingest(
         known = {entry.key: entry for entry in _swept(folder)}
         listed = _found(given, known, reading, run) if first is None else first
         here = {source.key: source for source in listed}
-        for key, entry in [*known.items()]:
-            # Earlier versions stored queries of URLs.
-            if key_of(public_name(entry.source)) in here.keys() - {key}:
-                manifest.remove(known.pop(key), folder)
+        # Earlier versions stored queries of URLs.
+        old = [
+            entry for key, entry in known.items() if key_of(public_name(entry.source)) in here.keys() - {key}
+        ]
+        manifest.change(folder, (), [known.pop(entry.key) for entry in old])
         new = [source for key, source in here.items() if not _is_current(known.get(key), source, known, run)]
         names = {*map(public_name, given)}
         lost = [entry for key, entry in known.items() if entry.found_by in names and key not in here]
-        for entry in lost:
-            if entry.status != OK:
-                manifest.remove(entry, folder)
-            elif not entry.gone:
-                manifest.write(replace(entry, gone=True), folder)
-        for key, source in here.items():
-            back = known.get(key)
-            if back is not None and back.gone and source not in new:
-                manifest.write(replace(back, gone=False), folder)
+        read_again = {source.key for source in new}
+        back = [known[key] for key in here.keys() & known.keys() - read_again if known[key].gone]
+        gone = [entry for entry in lost if entry.status == OK and not entry.gone]
+        changed = [replace(entry, gone=not entry.gone) for entry in (*gone, *back)]
+        manifest.change(folder, changed, [entry for entry in lost if entry.status != OK])
         with _bar(len(new), progress) as advance:
             run_all(new, folder, client, reading, advance)
         entries = _settle(folder)
+        compact(folder, client if client is not None else _ambient())
     done = [entry for entry in entries if entry.key in here]
     fresh = {source.key for source in new}
     return Ingested(
@@ -100,7 +97,7 @@ def prepare(folder: Path) -> None:
         if not file.is_file():
             folder.mkdir(parents=True, exist_ok=True)
             with whole(file) as new:
-                new.write_text(_CONTENT, encoding="utf-8")
+                new.write_text(CONTENT, encoding="utf-8")
         (folder / MANIFEST).mkdir(exist_ok=True)
         # A dataset may belong to somebody else.
         tempfile.TemporaryFile(dir=folder / MANIFEST).close()
@@ -130,9 +127,9 @@ def check_version(folder: Path) -> None:
     except (ValueError, KeyError, TypeError, RecursionError):
         version = None
     if type(version) is not int:
-        raise ValueError(Text("dataset_damaged", path=str(folder / FORMAT), content=_CONTENT))
-    if version != VERSION:
-        raise ValueError(Text("dataset_version", path=str(folder), version=version, known=VERSION))
+        raise ValueError(Text("dataset_damaged", path=str(folder / FORMAT), content=CONTENT))
+    if not 1 <= version <= PACKED_VERSION:
+        raise ValueError(Text("dataset_version", path=str(folder), version=version, known=PACKED_VERSION))
 
 
 def _found(given: Sequence[str], known: dict[str, Entry], reading: Reading, run: str | None) -> list[Source]:
@@ -168,13 +165,14 @@ def _is_current(entry: Entry | None, source: Source, known: dict[str, Entry], ru
 
 def _swept(folder: Path) -> list[Entry]:
     """Return the entries whose parts all exist; remove the others, and what interrupted ingests left."""
-    kept: list[Entry] = []
-    for entry in manifest.read(folder)[0]:
-        if all(_size(folder / path) == part.size for path, part in entry.parts.items()):
-            kept.append(entry)
-        else:
-            manifest.remove(entry, folder)
-    _end_all(folder, kept)
+    manifest.sweep(folder)
+    entries = manifest.read(folder).entries
+    sizes = {path: size for entry in entries for path, size in entry.files.items()}
+    wrong = {path for path, size in sizes.items() if _size(folder / path) != size}
+    lacking = [entry for entry in entries if not wrong.isdisjoint(entry.files)]
+    manifest.change(folder, (), lacking)
+    kept = [entry for entry in entries if wrong.isdisjoint(entry.files)]
+    _end_all(folder)
     return kept
 
 
@@ -185,21 +183,21 @@ def _size(path: Path) -> int:
         return -1
 
 
-def _end_all(folder: Path, kept: Sequence[Entry]) -> None:
-    """End the intents that no running ingest has, except for the parts of some entries."""
-    parts = {path for entry in kept for path in entry.parts}
+def _end_all(folder: Path) -> None:
+    """End the intents that no running ingest has, except for the files that the manifest names."""
+    parts = manifest.read(folder).named
     for intent in [*intents(folder)]:
         intent.end(parts)
 
 
 def _settle(folder: Path) -> list[Entry]:
     """Drop the sources that repeat steps of others, and what failed attempts left."""
-    before, _ = manifest.read(folder)
+    before = manifest.read(folder).entries
     after = list(settled(before))
     for old, new in zip(before, after, strict=True):
         if new is not old:
             manifest.write(new, folder)
-    _end_all(folder, after)
+    _end_all(folder)
     return after
 
 

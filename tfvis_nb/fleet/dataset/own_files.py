@@ -28,6 +28,11 @@ FOLDERS = (*TABLES, FOLDER, DETAILS)
 MOST_BYTES = 1 << 26
 """The largest entry or intent that is read."""
 
+PACK = ".pack"
+"""The suffix of the entries of sources that share files, in one file."""
+SLICES = ".parts"
+"""The suffix of files that hold Parquet files, one after the other."""
+
 _NAME = re.compile(r"([0-9a-f]{20})-([0-9a-f]{32})\.intent")
 _START = '{"parts": ['
 _PARQUET = b"PAR1"
@@ -108,7 +113,7 @@ def check_parts(parts: Any, key: str) -> None:
         between = path.split("/")[:-1]
         if any(name in ("", ".", "..") or "\\" in name or "\0" in name for name in between):
             raise ValueError("a part outside the dataset")
-        if not between or not path.endswith(f"/{key}.parquet"):
+        if not between or not path.endswith((f"/{key}.parquet", f"/{key}{SLICES}")):
             raise ValueError("a part of another source")
 
 
@@ -153,7 +158,7 @@ def others(folder: Path, own: Collection[str]) -> list[Path]:
         path
         for path in foreign
         if not (is_plain(path) and path.relative_to(folder).as_posix() in named)
-        and not (path.parent == folder / MANIFEST and path.suffix == ".json")
+        and not (path.parent == folder / MANIFEST and path.suffix in (".json", PACK))
     )
 
 

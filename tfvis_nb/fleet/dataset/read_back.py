@@ -94,7 +94,7 @@ def parts_of(entry: Entry, table: str, task: str) -> list[str]:
 
 
 def _part(folder: Path, entry: Entry, path: str) -> pa.Table:
-    return read_part(folder / path, None, entry.parts[path])
+    return read_part(folder, path, None, entry.parts[path])
 
 
 def _only(trace: Trace, steps: Sequence[int]) -> Trace:

@@ -1,7 +1,6 @@
 """The files of one part of a dataset: its description, and the rows needed for a query."""
 
 import json
-import os
 from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from itertools import product
@@ -9,16 +8,14 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from tfvis_nb.analysis.events.activity import NUMBER, by_kind
 from tfvis_nb.analysis.events.bar_categories import categorise
 from tfvis_nb.core.categories import map_categories
 from tfvis_nb.core.labels import lane_search_text
 from tfvis_nb.fleet.dataset.levels import BAR_BOUNDS, EVENT_BOUNDS, KEY
-from tfvis_nb.fleet.dataset.stored_parts import naming_part, unreadable_part
+from tfvis_nb.fleet.dataset.stored_parts import PartFile, naming_part, unreadable_part
 from tfvis_nb.fleet.timeline.row_groups import Columns, Rows, Shared, codes_of
-from tfvis_nb.texts import Text
 
 _PLACES = ("device", "lane")
 _TEXTS = (*_PLACES, "kind", "activity", "name", "op", "tensor", "detail")
@@ -28,30 +25,28 @@ _DRAWN = [*_PLACES, "name", "op", "step", "start_ns", "duration_ns", "row", "wai
 class DatasetPart:
     """The files of one source file in a dataset.
 
-    `events` and `levels` are their paths, `task` is the name of the task. Row groups are read as columns with
-    numbers for the lane within this part, for the name and for the op.
+    `task` is the name of the task. Row groups are read as columns with numbers for the lane within this part,
+    for the name and for the op.
     """
 
-    def __init__(self, events: str, levels: str, task: str, shared: Shared) -> None:
-        self.events = events
+    def __init__(self, events: PartFile, levels: PartFile, task: str, shared: Shared) -> None:
+        self._events = events
         self._levels = levels
-        self._written = {path: _version(path) for path in (events, levels)}
         self._shared = shared
-        self._levels_meta = _metadata(levels)
         self.task = task
         self.groups_read = 0
-        with naming_part(levels):
+        with naming_part(levels.path):
             self._describe()
 
     def _describe(self) -> None:
-        self.described: dict[str, Any] = json.loads(self._levels_meta.metadata[KEY])
+        self.described: dict[str, Any] = json.loads(self._levels.metadata.metadata[KEY])
         self.held = {int(shift): counts for shift, counts in self.described["levels"].items()}
         self.lanes: list[dict[str, Any]] = self.described["lanes"]
         self.devices: list[dict[str, Any]] = self.described["devices"]
         self._check_description()
         self._bounds = {
-            self._levels: _bounds(self._levels_meta, self.described, "bar_groups", BAR_BOUNDS),
-            self.events: _bounds(self._events_meta, self.described, "event_groups", EVENT_BOUNDS),
+            self._levels: _bounds(self._levels, self.described, "bar_groups", BAR_BOUNDS),
+            self._events: _bounds(self._events, self.described, "event_groups", EVENT_BOUNDS),
         }
 
     def _check_description(self) -> None:
@@ -63,18 +58,13 @@ class DatasetPart:
         is_whole = known and events == sum(counts[: len(lanes)]) == sum(counts[len(lanes) :])
         if not is_whole or any(lane["rows"] > lane["events"] for lane in lanes):
             raise ValueError("counts that do not agree")
-        if events != self._events_meta.num_rows:
+        if events != sum(self._events.group_rows):
             raise ValueError("counts of other events")
-
-    @cached_property
-    def _events_meta(self) -> pq.FileMetaData:
-        self._check(self.events)
-        return _metadata(self.events)
 
     @property
     def event_group_count(self) -> int:
         """The number of row groups of ``events``."""
-        return len(self._bounds[self.events]["rows"])
+        return len(self._bounds[self._events]["rows"])
 
     def finest(self, shift: int, kind: int) -> int | None:
         """Return the coarsest level for buckets of ``2 ** shift``; None if only events are fine enough.
@@ -107,21 +97,21 @@ class DatasetPart:
 
     def event_groups(self, start: int, end: int) -> np.ndarray:
         """Return the row groups with events that overlap a time range (epoch ns), including both ends."""
-        bounds = self._bounds[self.events]
+        bounds = self._bounds[self._events]
         return np.flatnonzero((bounds["start_ns_low"] <= end) & (bounds["end_ns_high"] >= start))
 
     def rows_in(self, groups: np.ndarray, *, level: bool) -> int:
         """Return the number of rows in row groups."""
-        return int(self._bounds[self._levels if level else self.events]["rows"][groups].sum())
+        return int(self._bounds[self._levels if level else self._events]["rows"][groups].sum())
 
     def bars(self, group: int) -> Rows:
         """Return a row group of ``levels``."""
-        key = (self._levels, group)
+        key = (self._levels.name, group)
         rows = self._shared.cache.get(key)
         if rows is None:
-            table = self._read(self._levels, self._levels_meta, group, None, ["name", "op"])
+            table = self._read(self._levels, group, None, ["name", "op"])
             texts = ("name", "op")
-            with naming_part(self._levels):
+            with naming_part(self._levels.path):
                 columns = {name: table[name].to_numpy() for name in table.column_names if name not in texts}
                 self._check_bounds(self._levels, group, columns)
                 rows = self._rows(columns, table)
@@ -130,10 +120,10 @@ class DatasetPart:
 
     def drawn(self, group: int) -> Rows:
         """Return a row group of ``events``, as bars of one event each."""
-        key = (self.events, group)
+        key = (self._events.name, group)
         rows = self._shared.cache.get(key)
         if rows is None:
-            with naming_part(self.events):
+            with naming_part(self._events.path):
                 table = self.table(group, list(dict.fromkeys([*_DRAWN, *self.categorised])))
                 start, wait = table["start_ns"].to_numpy(), table["waited_ns"].to_numpy()
                 columns = {
@@ -147,7 +137,7 @@ class DatasetPart:
                     "category": self.categories(table),
                     "wait_ns": wait if wait.any() else np.broadcast_to(np.int64(0), len(wait)),
                 }
-                self._check_bounds(self.events, group, columns)
+                self._check_bounds(self._events, group, columns)
                 rows = self._rows(columns, table)
             self._shared.cache.put(key, rows)
         return rows
@@ -155,7 +145,7 @@ class DatasetPart:
     @cached_property
     def categorised(self) -> list[str]:
         """The columns of ``events`` that decide categories; parts of early versions have no activities."""
-        stored = "activity" in self._events_meta.schema.names
+        stored = "activity" in self._events.metadata.schema.names
         return ["kind", "activity"] if stored else ["kind", "op", "lane"]
 
     def categories(self, table: pa.Table) -> np.ndarray:
@@ -175,11 +165,11 @@ class DatasetPart:
 
     def first_of(self, group: int) -> int:
         """Return the number of the first event of a row group."""
-        return int(self._bounds[self.events]["rows"][:group].sum())
+        return int(self._bounds[self._events]["rows"][:group].sum())
 
     def group_of(self, event: int) -> int:
         """Return the row group of an event."""
-        return int(np.searchsorted(np.cumsum(self._bounds[self.events]["rows"]), event, "right"))
+        return int(np.searchsorted(np.cumsum(self._bounds[self._events]["rows"]), event, "right"))
 
     def places_of(self, events: Collection[int]) -> dict[int, int]:
         """Return the number in this part of each event of the source that it has."""
@@ -198,39 +188,27 @@ class DatasetPart:
     def table(self, group: int, columns: list[str]) -> pa.Table:
         """Return columns of a row group of ``events``."""
         texts = [name for name in columns if name in _TEXTS]
-        return self._read(self.events, self._events_meta, group, columns, texts)
+        return self._read(self._events, group, columns, texts)
 
-    def _read(
-        self, path: str, meta: pq.FileMetaData, group: int, columns: list[str] | None, texts: list[str]
-    ) -> pa.Table:
+    def _read(self, part: PartFile, group: int, columns: list[str] | None, texts: list[str]) -> pa.Table:
         self.groups_read += 1
-        self._check(path)
-        with (
-            naming_part(path),
-            pq.ParquetFile(
-                path, metadata=meta, read_dictionary=texts, page_checksum_verification=True
-            ) as file,
-        ):
-            table = file.read_row_group(group, columns=columns)
-            table.validate(full=True)
-        if len(table) != self._bounds[path]["rows"][group]:
-            raise unreadable_part(path, ValueError("a row group without some of its rows"))
+        part.check_version()
+        table = part.read_group(group, columns, texts)
+        if len(table) != self._bounds[part]["rows"][group]:
+            raise unreadable_part(part.path, ValueError("a row group without some of its rows"))
         return table
 
-    def _check_bounds(self, path: str, group: int, columns: Columns) -> None:
+    def _check_bounds(self, part: PartFile, group: int, columns: Columns) -> None:
         """Raise OSError unless the rows of a row group have the described bounds, by which it was found."""
-        for name, bounds in self._bounds[path].items():
+        for name, bounds in self._bounds[part].items():
             column, _, side = name.rpartition("_")
             if name == "rows":
                 continue
             value = columns[column].min() if side == "low" else columns[column].max()
             if value != bounds[group]:
-                raise unreadable_part(path, ValueError(f"rows outside their bounds: {column} is {value}"))
-
-    def _check(self, path: str) -> None:
-        """Raise OSError if a file was replaced, because positions and numbers belong to the old one."""
-        if _version(path) != self._written[path]:
-            raise OSError(Text("dataset_part_replaced", path=path))
+                raise unreadable_part(
+                    part.path, ValueError(f"rows outside their bounds: {column} is {value}")
+                )
 
     @cached_property
     def number_of(self) -> dict[tuple[str, str], int]:
@@ -251,27 +229,11 @@ class DatasetPart:
         return lanes
 
 
-def _metadata(path: str) -> pq.FileMetaData:
-    with naming_part(path):
-        return pq.read_metadata(path)
-
-
-def _version(path: str) -> tuple[int, int, int]:
-    """Return a value that differs for another file at a path, even one of the same size."""
-    try:
-        status = os.stat(path)  # noqa: PTH116 - before each row group that is read
-    except FileNotFoundError:
-        return 0, 0, 0
-    return status.st_ino, status.st_mtime_ns, status.st_size
-
-
-def _bounds(
-    meta: pq.FileMetaData, described: Mapping[str, Any], groups: str, names: Sequence[str]
-) -> Columns:
+def _bounds(part: PartFile, described: Mapping[str, Any], groups: str, names: Sequence[str]) -> Columns:
     """Return the ``rows`` of each row group and its described bounds; ValueError if the file has others."""
     heads, *bounds = np.array(described[groups], "i8").reshape(-1, 1 + len(names)).T
-    rows = np.diff(heads, append=meta.num_rows)
-    written = [meta.row_group(number).num_rows for number in range(meta.num_row_groups)]
+    written = part.group_rows
+    rows = np.diff(heads, append=sum(written))
     table = {"rows": rows, **dict(zip(names, bounds, strict=True))}
     span = table["start_ns_low"].min(), table["end_ns_high"].max()
     if heads[0] or rows.tolist() != written or span != (described["start"], described["end"]):

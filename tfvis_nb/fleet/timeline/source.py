@@ -17,7 +17,7 @@ from tfvis_nb.fleet.dataset import TraceDataset
 from tfvis_nb.fleet.dataset.levels import FOLDER
 from tfvis_nb.fleet.dataset.manifest import STEPS_APART
 from tfvis_nb.fleet.dataset.read_back import Chosen, parts_of, read_back
-from tfvis_nb.fleet.dataset.stored_parts import check_part
+from tfvis_nb.fleet.dataset.stored_parts import PartFile
 from tfvis_nb.fleet.timeline.bar_columns import Bars
 from tfvis_nb.fleet.timeline.dataset_store import DatasetStore
 from tfvis_nb.fleet.timeline.facts import EventFacts
@@ -91,9 +91,10 @@ class DatasetSource:
     def _part(self, chosen: Chosen, shared: Shared) -> DatasetPart:
         (task,) = chosen.tasks
         (events,), (levels,) = (parts_of(chosen.entry, table, task) for table in ("events", FOLDER))
-        for part in (levels, events):
-            check_part(self._path / part, chosen.entry.parts[part])
-        return DatasetPart(str(self._path / events), str(self._path / levels), task, shared)
+        of_events, of_levels = (
+            PartFile(self._path, part, chosen.entry.parts[part]) for part in (events, levels)
+        )
+        return DatasetPart(of_events, of_levels, task, shared)
 
     def _read_step(self, part: DatasetPart, step: int) -> Trace:
         entry, tasks, _ = self._task_of[self.parts.index(part)]
