@@ -25,9 +25,10 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     found: dict[str, Any] = {}
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
         for block in BLOCKS:
             if block != CLUSTER:
-                exec(compile(block, "docs/fleet.md", "exec"), found)
+                exec(compile(block.replace("s3://", "memory://"), "docs/fleet.md", "exec"), found)
     return found
 
 

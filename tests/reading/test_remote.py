@@ -19,6 +19,7 @@ from tests.cli.command import complaint, tfvis_nb_here
 from tests.real_traces import DATA
 from tests.support.texts import raises_id
 from tfvis_nb import TraceFormatError, read_trace
+from tfvis_nb.fleet.dataset import compaction
 from tfvis_nb.texts import Text, text_of
 
 STEP, OTHER = "cpu_tf115_dist.pb.xz", "gpu_tf221_mlp.pb.xz"
@@ -212,6 +213,42 @@ def test_a_dataset_keeps_no_secret_of_a_link(
     assert [text for text in seen if "5ecret" in text or "hunter2" in text] == []
     cached = tv.open_traces(links[0], allow_http=True)
     assert (len(cached.sources), cached.title) == (1, STEP)
+
+
+def test_an_uploaded_dataset_is_read_from_a_bucket(
+    bucket: s3fs.S3FileSystem, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr(compaction, "LEAST", 3)
+    logs = tmp_path / "logs"
+    for run, file in (("a", STEP), ("b", OTHER)):
+        (logs / run).mkdir(parents=True)
+        (logs / run / "step1.pb.xz").write_bytes((DATA / file).read_bytes())
+    dataset = tv.open_traces(logs, tmp_path / "dataset")
+    url = "s3://runs/shared/dataset"
+    bucket.pipe("runs/shared/dataset/events/mine.txt", b"mine")
+
+    def check() -> None:
+        copied = dataset.upload(url)
+        own = {
+            path.relative_to(dataset.path).as_posix() for path in dataset.path.rglob("*") if path.is_file()
+        }
+        there = {path.removeprefix("runs/shared/dataset/") for path in bucket.find("runs/shared/dataset")}
+        assert there == own | {"events/mine.txt"}
+        assert copied <= len(own)
+        copy = tv.open_traces(url)
+        assert copy.path.is_relative_to(tmp_path / "cache")
+        assert copy.steps.equals(dataset.steps)
+        assert copy.trace("b").events.equals(dataset.trace("b").events)
+        assert copy.problems.empty
+        assert len(copy.show_timeline(run="b").dataset.sources) == len(dataset.sources)
+
+    check()
+    # The third source makes all share files.
+    (logs / "b/step2.pb.xz").write_bytes((DATA / OTHER).read_bytes())
+    assert dataset.ingest(logs) == (1, 2, 0, 0)
+    check()
+    assert dataset.upload(url) == len([*dataset.path.glob("manifest/*")]) + 1
 
 
 def test_errors_of_drivers_name_no_option() -> None:

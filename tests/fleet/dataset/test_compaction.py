@@ -282,7 +282,7 @@ def test_shared_tables_are_plain_parquet(packed: TraceDataset) -> None:
     import duckdb
 
     files = str(packed.path / "ops/**/*.parquet")
-    ops = duckdb.query(
+    ops = duckdb.connect().execute(
         f"SELECT run, task, step, op, self_ns FROM read_parquet('{files}', hive_partitioning = true)"
     )
     wanted = packed.ops[["run", "task", "step", "op", "self_ns"]]

@@ -248,7 +248,7 @@ def test_opening_traces_ingests_them(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert tv.open_traces(tmp_path / "dataset").trace().step_labels == {0: "step 2"}
 
 
-def test_traces_may_be_at_urls_and_a_dataset_is_local(
+def test_traces_and_copies_of_a_dataset_may_be_at_urls(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import fsspec
@@ -262,8 +262,13 @@ def test_traces_may_be_at_urls_and_a_dataset_is_local(
     assert len(dataset.trace(task="local").events) == 14
     with raises_id(ValueError, "dataset_at_url"):
         tv.open_traces("memory://fleet/logs", "memory://fleet/dataset")
-    bucket.put(str(dataset.path), "/fleet/dataset", recursive=True)
+    dataset.upload("memory://fleet/dataset")
     with raises_id(ValueError, "dataset_at_url"):
-        tv.open_traces("memory://fleet/dataset")
+        dataset.ingest("memory://fleet/dataset")
+    assert len(tv.open_traces("memory://fleet/dataset").trace().events) == 14
+    other = tv.open_traces(DATA / "run_meta.v3", tmp_path / "other")
+    with raises_id(ValueError, "copy_over_dataset", path=str(other.path)):
+        tv.open_traces("memory://fleet/dataset", other.path)
+    assert len(other.sources) == 1
     bucket.rm("/fleet", recursive=True)
-    assert [path.name for path in tmp_path.iterdir()] == ["dataset"]
+    assert {path.name for path in tmp_path.iterdir()} == {"cache", "dataset", "other"}

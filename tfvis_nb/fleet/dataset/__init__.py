@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import Any
 
 from tfvis_nb.core.options import only_known_options
+from tfvis_nb.fleet.dataset import remote_copy
 from tfvis_nb.fleet.dataset.dataset import TraceDataset
-from tfvis_nb.fleet.dataset.ingest import Ingested
+from tfvis_nb.fleet.dataset.ingest import Ingested, prepare
 from tfvis_nb.fleet.dataset.layout import FORMAT, key_of
 from tfvis_nb.fleet.dataset.sources import each, is_pattern, public_name
+from tfvis_nb.reading.sources.drivers import Remote
+from tfvis_nb.reading.sources.remote import is_url
 
 __all__ = ["Ingested", "TraceDataset", "open_traces"]
 
@@ -30,15 +33,16 @@ def open_traces(
     Parameters
     ----------
     source
-        The folder of a dataset, which need not exist yet: `TraceDataset.ingest` fills it. Or a folder,
-        pattern or URL of traces, whose new and changed files are ingested immediately.
+        The folder of a dataset, which need not exist yet: `TraceDataset.ingest` fills it. Or the URL to which
+        `TraceDataset.upload` has copied one. Or a folder, pattern or URL of traces, whose new and changed
+        files are ingested immediately.
     dataset
-        The dataset folder for the traces of `source`; None for one in the user's cache folder, which later
-        calls with the same source reuse.
+        The dataset folder for the traces of `source`, or for the copy of an uploaded one; None for one in the
+        user's cache folder, which later calls with the same source reuse.
     client
         A ``dask.distributed`` client for the ingest, as in `TraceDataset.ingest`.
     storage_options, allow_http
-        As in `tfvis_nb.read_trace`, for traces at URLs. They are not stored.
+        As in `tfvis_nb.read_trace`, for URLs. They are not stored.
 
     Returns
     -------
@@ -49,7 +53,7 @@ def open_traces(
     Raises
     ------
     ValueError
-        If a later version wrote the dataset, or it is at a URL.
+        If a later version wrote the dataset, or `dataset` is a URL.
     OSError, TraceFormatError, ImportError
         Errors of `TraceDataset.ingest`, if traces are ingested.
 
@@ -71,6 +75,12 @@ def open_traces(
     if dataset is None and _is_dataset(source):
         return TraceDataset(source)
     opened = TraceDataset(_cached(source) if dataset is None else dataset)
+    if is_url(source):
+        remote = Remote(storage_options or {}, allow_http)
+        if remote_copy.is_dataset(str(source), remote):
+            prepare(opened.path)
+            remote_copy.download(opened.path, str(source), remote, is_copy=dataset is None)
+            return TraceDataset(opened.path)
     opened.ingest(source, client, storage_options=storage_options, allow_http=allow_http)
     return opened
 

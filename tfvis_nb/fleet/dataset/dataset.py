@@ -17,7 +17,7 @@ from tfvis_nb.core.options import only_known_options
 from tfvis_nb.core.timeline_source import TimelineSource
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
-from tfvis_nb.fleet.dataset import combined, manifest
+from tfvis_nb.fleet.dataset import combined, manifest, remote_copy
 from tfvis_nb.fleet.dataset.ingest import Ingested, check_version, ingest
 from tfvis_nb.fleet.dataset.layout import FORMAT, MANIFEST, key_of
 from tfvis_nb.fleet.dataset.manifest import OK, Entry, settled
@@ -26,6 +26,7 @@ from tfvis_nb.fleet.dataset.parts import Reading
 from tfvis_nb.fleet.dataset.read_back import Chosen
 from tfvis_nb.fleet.dataset.sources import brief_source
 from tfvis_nb.fleet.dataset.tables import TABLES
+from tfvis_nb.reading.sources.drivers import Remote
 from tfvis_nb.reading.sources.public_urls import public_url
 from tfvis_nb.reading.sources.remote import is_url
 from tfvis_nb.sql.connection import connect, frame, select
@@ -117,6 +118,48 @@ class TraceDataset(TimelineSource):
             raise TypeError(Text("run_no_text", run=run))
         reading = Reading(threadpool, max_unpacked_bytes, storage_options, allow_http)
         return ingest(self.path, sources, client, run, reading, progress)
+
+    @only_known_options
+    def upload(
+        self, url: str, *, storage_options: Mapping[str, Any] | None = None, allow_http: bool = False
+    ) -> int:
+        """Copy the dataset to a URL, such as ``"s3://bucket/dataset"``, which `open_traces` reads.
+
+        A later upload copies only new and changed files, and removes those that the dataset no longer has.
+
+        Parameters
+        ----------
+        url
+            A folder of a file system known to fsspec, for this dataset alone.
+        storage_options, allow_http
+            As in `tfvis_nb.read_trace`.
+
+        Returns
+        -------
+        int
+            The number of files that were copied.
+
+        Raises
+        ------
+        FileNotFoundError
+            If there is no dataset yet.
+        OSError, ImportError, ValueError
+            If the URL cannot be written, its driver is not installed, or it needs `allow_http`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import tfvis_nb as tv
+        >>> trace = tv.Trace(tv.events.build({"start_ns": [0], "duration_ns": [5], "kind": ["op"]}))
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     file = trace.to_parquet(f"{folder}/run_a_step7.parquet")
+        ...     _ = tv.open_traces(file, f"{folder}/dataset").upload("memory://teams/dataset")
+        ...     copy = tv.open_traces("memory://teams/dataset", f"{folder}/copy")
+        ...     copy.steps[["run", "step"]].values.tolist()
+        [['run_a', 7]]
+        """
+        self._read()
+        return remote_copy.upload(self.path, url, Remote(storage_options or {}, allow_http))
 
     @property
     def title(self) -> str:

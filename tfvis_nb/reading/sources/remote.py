@@ -89,7 +89,7 @@ def remote_files(url: str, remote: Remote, budget: Budget) -> RemoteFiles:
         If the URL needs HTTP, and that is not allowed, or has layers that are not read.
     """
     place, is_pattern = _opened(url, remote, budget)
-    with _driver(url, remote):
+    with driver_errors(url, remote):
         listing = within(drivers.LISTING_S, _found, place, is_pattern, False)
     if listing is None:
         return RemoteFiles(False, [], _fetched(place, [place.path]))
@@ -105,7 +105,7 @@ def listed(url: str, remote: Remote) -> ListedFiles:
     """
     place, is_pattern = _opened(url, remote, Budget())
     system, path = place.system, place.path
-    with _driver(url, remote):
+    with driver_errors(url, remote):
         listing = within(drivers.LISTING_S, _found, place, is_pattern, True)
         names = [path] if listing is None else [str(file) for file in listing.files]
         # The listing is now cached.
@@ -127,7 +127,7 @@ def _modified(info: Mapping[str, Any]) -> str:
 
 def _opened(url: str, remote: Remote, budget: Budget) -> tuple[Opened, bool]:
     """Return the file system of a URL, and whether its path there is a pattern and no file's name."""
-    with _driver(url, remote):
+    with driver_errors(url, remote):
         place = opened(url, remote, budget)
         wild = any(letter in place.path for letter in "*?[")
         return place, wild and not within(drivers.PATIENCE_S, place.system.exists, place.path)
@@ -191,14 +191,14 @@ def _arrived(place: Opened, path: str, transfer: Transfer) -> RemoteFile:
     url = _label(place, path)
     name = url.rpartition("/")[2]
     try:
-        with _driver(url, place.remote):
+        with driver_errors(url, place.remote):
             return RemoteFile(url, name, transfer.content())
     except (OSError, TraceFormatError) as error:
         return RemoteFile(url, name, error)
 
 
 @contextmanager
-def _driver(url: str, remote: Remote) -> Iterator[None]:
+def driver_errors(url: str, remote: Remote) -> Iterator[None]:
     """Convert any error of a driver to an OSError that names the URL, without secrets."""
     url = public_url(url)
     try:
