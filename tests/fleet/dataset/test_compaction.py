@@ -16,7 +16,7 @@ from tests.fleet.timeline.datasets import bars
 from tests.support.ingests import digests
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, TraceDataset
-from tfvis_nb.fleet.dataset import compaction
+from tfvis_nb.fleet.dataset import compaction, ingest
 from tfvis_nb.fleet.dataset.tables import TABLES
 from tfvis_nb.fleet.timeline.source import DatasetSource
 
@@ -172,6 +172,7 @@ def test_any_history_gives_the_same_answers(
     apart: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: list[tuple[str, str]], most: int
 ) -> None:
     monkeypatch.setattr(compaction, "MOST", most)
+    monkeypatch.setattr(ingest, "ROUND", 3)
     bucket = shutil.copytree(apart / "bucket", tmp_path / "bucket")
     one, other = tv.open_traces(tmp_path / "one"), tv.open_traces(tmp_path / "other")
     for time, (name, file) in enumerate([("", "nothing"), *changes]):

@@ -27,6 +27,8 @@ from tfvis_nb.reading.sources.drivers import Remote
 from tfvis_nb.texts import Text
 
 _MOST_BYTES = 1 << 12
+ROUND = 1 << 12
+"""How many sources are read before they share files: each of them has nine until then."""
 
 
 class Ingested(NamedTuple):
@@ -71,9 +73,10 @@ def ingest(
         changed = [replace(entry, gone=not entry.gone) for entry in (*gone, *back)]
         manifest.change(folder, changed, [entry for entry in lost if entry.status != OK])
         with _bar(len(new), progress) as advance:
-            run_all(new, folder, client, reading, advance)
-        entries = _settle(folder)
-        compact(folder, client if client is not None else _ambient())
+            for start in range(0, len(new) or 1, ROUND):
+                run_all(new[start : start + ROUND], folder, client, reading, advance)
+                entries = _settle(folder)
+                compact(folder, client if client is not None else _ambient())
     done = [entry for entry in entries if entry.key in here]
     fresh = {source.key for source in new}
     return Ingested(
