@@ -28,7 +28,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading.protobuf.wire import text
 
 _LISTED = re.compile(r" = [^ (]+\((?P<inputs>.*)\)$", re.DOTALL)
-_NAMED = re.compile(r"(?P<node>.+?)(?::(?P<slot>\d{1,6}))?", re.DOTALL)
+_MOST_DIGITS = 6
 _PARTITIONED = re.compile(r"(?P<node>.+?)(?:/_\d+|_S\d+)", re.DOTALL)
 _SHAPES = re.compile(r"(?:^|[ =])\((?P<shapes>[a-z]\w*\[[^()]*)\)")
 _SHAPE = re.compile(r"(?P<dtype>[a-z]\w*)\[(?P<sizes>(?:\d{1,18},)*\d{1,18}|)\]")
@@ -105,9 +105,13 @@ def _outputs(trace: Trace) -> dict[int, dict[int, Tensor | None]]:
         return outputs
     shapes = pc.struct_field(items, "shape").to_pylist()
     dtypes, slots = numbers(items, "dtype").tolist(), numbers(items, "slot").tolist()
+    tensors: dict[tuple[int, tuple[int, ...] | None], Tensor | None] = {}
     for one, slot, dtype, shape in zip(event.tolist(), slots, dtypes, shapes, strict=True):
         if slot >= 0:
-            outputs.setdefault(one, {})[slot] = tensor(dtype, shape)
+            key = dtype, None if shape is None else tuple(shape)
+            if key not in tensors:
+                tensors[key] = tensor(dtype, shape)
+            outputs.setdefault(one, {})[slot] = tensors[key]
     return outputs
 
 
@@ -124,10 +128,9 @@ def _by_node(
 
 
 def _input(made: Mapping[tuple[int, str, int], Tensor | None], step: int, given: str) -> Tensor | None:
-    match = _NAMED.fullmatch(given)
-    if not match:
-        return None
-    node, slot = match["node"], int(match["slot"] or 0)
+    node, _, number = given.rpartition(":")
+    is_output = bool(node) and number.isdecimal() and len(number) <= _MOST_DIGITS
+    node, slot = (node, int(number)) if is_output else (given, 0)
     if (step, node, slot) in made:
         return made[step, node, slot]
     # A node that receives a tensor from another partition is named after the node that made it.
