@@ -19,7 +19,8 @@ def negotiations(events: pd.DataFrame) -> pd.DataFrame:
     ranks that became ready, in that order; Horovod writes them only when it first sees a tensor.
     """
     of_horovod = np.flatnonzero(containing(events["device"], HOROVOD))
-    table = events.iloc[of_horovod][["lane", "name", "step", "start_ns", "duration_ns", "scheduled_ns"]]
+    columns = ["lane", "name", "step", "start_ns", "duration_ns", "scheduled_ns"]
+    table = events[columns].iloc[of_horovod]
     lane = table["lane"].astype(object).to_numpy()
     tensor, _ = number_rows(table["step"], table["name"])
     start = table["start_ns"].to_numpy(np.int64)
@@ -57,7 +58,7 @@ def announcements(events: pd.DataFrame) -> pd.DataFrame:
     end = (events["start_ns"] + events["duration_ns"]).to_numpy(np.int64)
     until = np.where(table["collective"] >= 0, table["collective"], table["event"])
     table = table.assign(until=until).explode("rows").dropna(subset="rows")
-    ready = events.iloc[table["rows"].to_numpy(np.int64)]
+    ready = events[["step", "name", "start_ns", "detail"]].iloc[table["rows"].to_numpy(np.int64)]
     rank = ready["detail"].astype(object).str.extract(_RANK, expand=False).to_numpy()
     until = table["until"].to_numpy(np.int64)
     announced = pd.DataFrame(

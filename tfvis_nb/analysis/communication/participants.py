@@ -49,7 +49,7 @@ def collective_rows(trace: Trace) -> pd.DataFrame:
     rows = np.flatnonzero(chosen).astype(np.int64)
     table.insert(0, "event", rows)
     table["place"] = _places(trace, rows)
-    table["group"] = process_groups(events[chosen]).to_numpy(object)
+    table["group"] = process_groups(events.loc[chosen, ["detail"]]).to_numpy(object)
     table["which"] = table["name"].astype(object) + "\0" + table["op"].astype(object).fillna("")
     alone = table.groupby(_KEY)["place"].transform("nunique") == 1
     alone &= table.groupby(_KEY)["task"].transform("nunique") == 1

@@ -41,8 +41,9 @@ def streams(trace: Trace, times: Times) -> np.ndarray:
         recorded = _numbers(names.categories)[names.codes[rows]]
         number = np.where(recorded >= 0, recorded, number)
     unknown = np.flatnonzero(number < 0)
-    given = trace.events["detail"].iloc[rows[unknown]].astype(object).str.extract(_GIVEN_STREAM)[0]
-    number[unknown] = pd.to_numeric(given).fillna(-1).to_numpy(np.int64)
+    if len(unknown):
+        given = trace.events["detail"].iloc[rows[unknown]].astype(object).str.extract(_GIVEN_STREAM)[0]
+        number[unknown] = pd.to_numeric(given).fillna(-1).to_numpy(np.int64)
     key = np.where(number >= 0, number * 2, key)
     where = (
         (times.task[rows] + 1) * (int(times.device_number.max(initial=0)) + 2) + times.device_number[rows] + 1

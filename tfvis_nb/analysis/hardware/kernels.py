@@ -131,7 +131,9 @@ def kernels(trace: Trace) -> pd.DataFrame:
     ).percentile(99)
     table["share"] = table["total_ns"] / max(int(ran["duration_ns"].sum()), 1)
     longest = ran.loc[table["at"]].reset_index(drop=True)
-    details = trace.events["detail"].iloc[longest["event"]]
+    # One by one, because Arrow copies whole columns of texts to take a few rows.
+    detail = trace.events["detail"].array
+    details = [detail[event] for event in longest["event"].tolist()]
     launches = [launch_configuration("" if pd.isna(text) else str(text)) for text in details]
     table = table.assign(**_of_launches(launches, zip(longest["capability"], longest["cores"], strict=True)))
     known = ran[["name", "op", "event"]].merge(work(trace), on="event").groupby(["name", "op"])

@@ -124,7 +124,9 @@ def calls_of_steps(trace: Trace) -> pd.DataFrame:
         is_call[:] = False
     rows = np.flatnonzero(is_call)
     first = events["step"].iloc[rows].drop_duplicates().sort_values()
-    step, table = first.to_numpy(np.int64), events.loc[first.index]
+    step = first.to_numpy(np.int64)
+    # Arrow copies whole columns of texts to take a few rows.
+    table = events[["op", "lane", "start_ns", "duration_ns"]].loc[first.index]
     start = table["start_ns"].to_numpy(np.int64)
     steps = trace.steps[trace.steps["step"] != event_table.NO_STEP].set_index("step")["end_ns"]
     of_jax = table["op"].astype(str).str.startswith(CALL).to_numpy(bool)
