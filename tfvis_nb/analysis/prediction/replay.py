@@ -159,18 +159,17 @@ def _points(trace: Trace) -> _Points:
 def _keeps_times(trace: Trace) -> bool:
     """Return whether a replay without a change surely keeps all times, so that no sweep is needed.
 
-    An event that goes on has its recorded time once the decisive dependency, which keeps its lag, is met.
-    Before that it may be too early, which only matters if it releases a dependency at the same time.
+    A point has its recorded time once the decisive dependency, which keeps its lag, is met. Before that it
+    may be too early, which only matters if it releases a dependency at the same time.
     """
-    table, moments = backtracker(trace).dependencies, _all_moments(trace)
-    recorded = table.satisfied_at - table.released_at
-    if (recorded < 0).any() or (moments.since < 0).any():
-        return False
-    is_early = moments.goes_on & (_lags(trace) < recorded)[moments.dependency]
-    order = np.argsort(moments.event, kind="stable")
-    event, time = moments.event[order], moments.time[order]
-    at_once = (event[1:] == event[:-1]) & (time[1:] == time[:-1])
-    return not (at_once & is_early[order][:-1] & ~moments.goes_on[order][1:]).any()
+    times, table, points = backtracker(trace).times, backtracker(trace).dependencies, _points(trace)
+    number, origin = np.arange(len(points.target)), int(times.start[0]) if len(times.start) else 0
+    met_last, released_first = np.full(len(points.time), -1), np.full(len(points.time), len(number))
+    late = table.released_at == table.satisfied_at
+    at_once = table.released_at - origin == points.time[points.source]
+    np.maximum.at(met_last, points.target[late], number[late])
+    np.minimum.at(released_first, points.source[at_once], number[at_once])
+    return bool((met_last < released_first).all())
 
 
 def _sweep(trace: Trace, altered: Altered, released: np.ndarray) -> tuple[Replayed, np.ndarray]:
