@@ -65,11 +65,7 @@ def no_change(trace: Trace) -> Altered:
 @per_trace
 def unchanged(trace: Trace) -> Replayed:
     """Return the replay of the recorded durations."""
-    if not _keeps_times(trace):
-        return replay(trace, no_change(trace))
-    times = backtracker(trace).times
-    origin = int(times.start[0]) if len(times.start) else 0
-    return Replayed(*((each - origin).astype(np.float64) for each in (times.start, times.end)))
+    return replay(trace, no_change(trace))
 
 
 def replay(trace: Trace, altered: Altered) -> Replayed:
@@ -154,22 +150,6 @@ def _points(trace: Trace) -> _Points:
     return _Points(
         event[points], time[points], starts, source, target, later, np.argsort(when, kind="stable")
     )
-
-
-def _keeps_times(trace: Trace) -> bool:
-    """Return whether a replay without a change surely keeps all times, so that no sweep is needed.
-
-    A point has its recorded time once the decisive dependency, which keeps its lag, is met. Before that it
-    may be too early, which only matters if it releases a dependency at the same time.
-    """
-    times, table, points = backtracker(trace).times, backtracker(trace).dependencies, _points(trace)
-    number, origin = np.arange(len(points.target)), int(times.start[0]) if len(times.start) else 0
-    met_last, released_first = np.full(len(points.time), -1), np.full(len(points.time), len(number))
-    late = table.released_at == table.satisfied_at
-    at_once = table.released_at - origin == points.time[points.source]
-    np.maximum.at(met_last, points.target[late], number[late])
-    np.minimum.at(released_first, points.source[at_once], number[at_once])
-    return bool((met_last < released_first).all())
 
 
 def _sweep(trace: Trace, altered: Altered, released: np.ndarray) -> tuple[Replayed, np.ndarray]:
