@@ -42,7 +42,7 @@ def run_in_seven(page: Page, name: str) -> None:
 
 def run_in_classic(page: Page, _: str) -> None:
     page.wait_for_function(CLASSIC_READY, timeout=STARTED_WITHIN)
-    # ipywidgets 8 asks a new kernel for widgets and then renders outputs again; a view made meanwhile is lost.
+    # ipywidgets 8 asks a new kernel for widgets, then renders outputs again; a view made meanwhile is lost.
     page.evaluate("Jupyter.notebook.kernel.widget_manager._loadFromKernel()")
     page.evaluate("Jupyter.notebook.execute_all_cells()")
     has_run(page.locator(".input_prompt"))
