@@ -156,9 +156,11 @@ def _bars(trace: Trace, rows: ChromeRows, spans: _Spans) -> list[dict[str, Any]]
     ops = events["op"].astype("str")
     # A kernel or host activity without an op still has a name, which a bar needs.
     labels = ops.where(ops != "", events["name"])
-    tensor = events["tensor"].fillna("")
+    # Arrow 16 cannot join texts with a column of no rows, whose type is null.
+    tensor = events["tensor"].astype(object).fillna("")
     moved = (tensor != "") & is_kind(events, *MOVING)
-    labels = labels.where(~moved, ops + " " + tensor.str.replace(_EDGE, "", regex=True))
+    named = ops.astype(object) + " " + tensor.str.replace(_EDGE, "", regex=True)
+    labels = labels.astype(object).where(~moved, named)
     columns = zip(
         labels.tolist(),
         events["kind"].tolist(),
