@@ -55,8 +55,8 @@ FIGURES: dict[str, str] = {
     "steps.typical_ns": "Duration of a typical step, in ns: the mean of all without the longest and the"
     " shortest fifth, as in a comparison, and without a first step that is set apart; if the steps are not"
     " alike, the median.",
-    "steps.alike": "Whether the steps have a typical length: that mean is less than 1.5 times their median,"
-    " and more than the median / 1.5. Otherwise no step takes that long.",
+    "steps.alike": "Whether the steps have a typical length: that mean and both middle steps (one of an odd"
+    " number) are within 1.5 times each other. Otherwise no step takes that long.",
     "steps.median_ns": "Duration of the median step, in ns: of an even number the lower of the two in the"
     " middle, without a first step as in first_step.",
     "steps.interval_ns": "A typical round of the loop, from the start of a step to the start of the next, in"

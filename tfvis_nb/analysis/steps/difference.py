@@ -214,7 +214,7 @@ def typical(times: np.ndarray) -> float:
 def has_typical(times: np.ndarray) -> bool:
     """Return whether `typical` is the time of a step.
 
-    It is less than `SLOW_STEP_RATIO` times the median, and more than the median divided by that. Steps of two
+    It and both middle steps (one of an odd number) are within `SLOW_STEP_RATIO` of each other. Steps of two
     lengths, such as every second one with an evaluation, have a mean that none of them takes.
 
     Examples
@@ -223,11 +223,14 @@ def has_typical(times: np.ndarray) -> bool:
     >>> from tfvis_nb.analysis.steps.difference import has_typical
     >>> has_typical(np.array([10, 90, 11, 12, 1])), has_typical(np.array([89, 79, 0.7, 0.3, 0.2]))
     (True, False)
+    >>> has_typical(np.array([137, 273]))
+    False
     """
     if not len(times):
         return True
-    ends = sorted((typical(times), float(times[lower_median(times)])))
-    return ends[1] < SLOW_STEP_RATIO * ends[0] or ends[0] == ends[1]
+    lower, upper = (len(times) - 1) // 2, len(times) // 2
+    ends = sorted((typical(times), *np.sort(times)[lower : upper + 1]))
+    return bool(ends[-1] < SLOW_STEP_RATIO * ends[0] or ends[0] == ends[-1])
 
 
 def typical_or_median(times: np.ndarray) -> tuple[float, bool]:
