@@ -22,6 +22,7 @@ from tests.support.texts import figures_of, raises_id
 from tests.support.with_tensorflow import run
 from tfvis_nb.analysis.functions.retraced import retraced_times
 from tfvis_nb.core.nested_columns import OP_NAME, PROGRAM
+from tfvis_nb.recording.python_samples import PythonSampler
 from tfvis_nb.texts import Text, id_of
 
 pytestmark = pytest.mark.slow
@@ -211,6 +212,18 @@ def test_an_error_leaves_what_ran_before_it(ones: Any, error: type[BaseException
     assert caught.value.__context__ is None
     assert labels(t) == ["long_step"] * 2
     assert figures_of(t.notes, "ended_by_error") == [{"error": error.__name__}]
+
+
+def test_interrupted_end_of_sampling_restores_jax(ones: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    stop = PythonSampler.stop
+
+    def interrupted(sampler: PythonSampler) -> None:
+        stop(sampler)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(PythonSampler, "stop", interrupted)
+    with pytest.raises(KeyboardInterrupt), tv.trace():
+        long_step(ones)
 
 
 def test_a_decorated_function_and_traces_within_each_other(ones: Any) -> None:

@@ -10,7 +10,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Sequence
-from contextlib import ContextDecorator
+from contextlib import ContextDecorator, ExitStack
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any
@@ -239,20 +239,17 @@ class Recorder(ContextDecorator):
         self._imports.end()
         self._threads.remove()
         self._dumps.remove()
-        if self._python is not None:
-            self._python.stop()
-        try:
-            # JAX's profiler waits for JAX to finish its work, which can be interrupted.
+        # Each may be interrupted: the sampler waits for its thread, JAX's profiler for JAX's work.
+        with ExitStack() as ends:
+            if resumed is not None:
+                ends.callback(resumed._resume, self)  # noqa: SLF001
+            if self._tensorflow is not None:
+                ends.callback(self._tensorflow.remove)
+                ends.callback(self._tensorflow.end)
             if self._jax is not None:
-                self._jax.remove()
-        finally:
-            try:
-                if self._tensorflow is not None:
-                    self._tensorflow.end()
-                    self._tensorflow.remove()
-            finally:
-                if resumed is not None:
-                    resumed._resume(self)  # noqa: SLF001
+                ends.callback(self._jax.remove)
+            if self._python is not None:
+                ends.callback(self._python.stop)
 
     def _leave(self) -> None:
         """Leave the recording to the process that this one was forked from."""
