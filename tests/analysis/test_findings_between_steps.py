@@ -254,6 +254,46 @@ def test_garbage_collection_between_steps_is_named(took_ms: int, is_most: bool) 
     assert ("gc.freeze()" in first["advice"]) == is_most
 
 
+def test_other_lines_and_the_collecting_one_are_named() -> None:
+    trace = loop([30] * 9)
+    samples = trace.metadata[PYTHON_SAMPLES]
+    # 9 and 18 ms after the start of each pause.
+    trace.metadata[PYTHON_SAMPLES] = samples.assign(line=[7, 7, 7, 7, 7, 7, 9, 12, 12] * 2)
+    pauses = [
+        {"time_ns": (at * 40 + 10 + after) * MS, "duration_ns": 4 * MS} for at, after in ((3, 17), (8, 17))
+    ]
+    trace.metadata[GC_PAUSES] = metadata.table_of(GC_PAUSES, pauses)
+    (figures,) = trace.findings.query("id == 'between_steps'")["figures"]
+    others = [(one["line"], one["share"]) for one in figures["next_lines"]]
+    assert others == [("train.py:12", pytest.approx(4 / 18)), ("train.py:9", pytest.approx(2 / 18))]
+    assert (figures["gc"]["line"], figures["gc"]["samples"]) == ("train.py:12", 2)
+    assert "train.py:12 (22.2 %) and train.py:9 (11.1 %)" in trace.findings.iloc[0]["how"]
+
+
+def test_batches_of_python_between_steps_are_input() -> None:
+    trace = loop([30] * 9)
+    columns = {
+        name: trace.events[name].tolist() for name in ("start_ns", "duration_ns", "step", "op", "kind")
+    }
+    for name, value in (("duration_ns", 25 * MS), ("step", -1), ("op", "NextBatch"), ("kind", "host")):
+        columns[name] += [value] * 9
+    columns["start_ns"] += [(at * 40 + 12) * MS for at in range(9)]
+    columns["name"] = [f"{op}(DataLoader)" if op == "NextBatch" else op for op in columns["op"]]
+    same = {"device": "/device:CPU:0", "lane": "python"}
+    columns |= {name: [value] * len(columns["op"]) for name, value in same.items()}
+    taken = Trace(events.order(events.build(columns))[0], metadata=trace.metadata)
+    first = taken.findings.iloc[0]
+    assert (first["id"], first["level"], first["lost_ns"]) == ("between_steps", "problem", 9 * 25 * MS)
+    stage = first["figures"]["slowest_stage"]
+    assert (stage["op"], stage["count"], stage["python"]["line"]) == (
+        "NextBatch(DataLoader)",
+        9,
+        "train.py:7",
+    )
+    assert "tf.data" not in first["advice"]
+    assert taken.breakdown["input_ns"].sum() == 0
+
+
 def test_garbage_collection_in_steps_is_not_between_them() -> None:
     inside = [{"time_ns": 5 * MS, "duration_ns": 60 * MS}]
     trace = loop([30] * 9)

@@ -14,7 +14,7 @@ from tfvis_nb import events
 from tfvis_nb.analysis import measurements
 from tfvis_nb.analysis.findings.program import faster_input, recorded
 from tfvis_nb.analysis.findings.rules import RULES
-from tfvis_nb.core.metadata import THREAD_SAMPLES, table_of
+from tfvis_nb.core.metadata import PYTHON_SAMPLES, THREAD_SAMPLES, table_of
 from tfvis_nb.core.stacks import Frame, StackBuilder
 
 INPUT_SHARE = RULES["input_bound"].thresholds["SHARE"].value
@@ -44,6 +44,49 @@ def test_waiting_for_input_is_told_from_its_limit_on() -> None:
     assert at["lost_ns"].tolist() == [limit]
     assert at["events"].tolist() == [[0]]
     assert at["id"].tolist() == ["input_bound.one"]
+
+
+def _batches(detail: str, called: list[int] = ()) -> tv.Trace:  # type: ignore[assignment]
+    """Steps that take batches from a PyDataset; line 5 is sampled, and those `called` on other threads."""
+    rows: list[dict[str, Any]] = []
+    for at in range(0, 8 * 50_000_000, 50_000_000):
+        batch = {"op": "NextBatch", "name": "NextBatch(PyDataset)", "kind": "host", "detail": detail}
+        product = {"op": "MatMul", "name": "dot", "kind": "op", "detail": ""}
+        call = {"op": "PjitFunction", "name": "PjitFunction(step)", "kind": "host", "detail": ""}
+        step = at // 50_000_000
+        rows.append(batch | {"start_ns": at, "duration_ns": 40_000_000, "step": step})
+        rows.append(call | {"start_ns": at + 40_000_000, "duration_ns": 8_000_000, "step": step})
+        rows.append(product | {"start_ns": at + 41_000_000, "duration_ns": 6_000_000, "step": step})
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    columns |= {"lane": ["python"] * len(rows), "device": ["/device:CPU:0"] * len(rows)}
+    times = range(20_000_000, 8 * 50_000_000, 50_000_000)
+    own = [{"time_ns": time, "file": "data.py", "line": 5, "function": "__getitem__"} for time in times]
+    others = [one | {"line": line, "called": 1, "running": 0} for line in called for one in own]
+    samples = {
+        PYTHON_SAMPLES: table_of(PYTHON_SAMPLES, own),
+        THREAD_SAMPLES: table_of(THREAD_SAMPLES, others),
+    }
+    return tv.Trace(events.order(events.build(columns))[0], metadata=samples)
+
+
+@pytest.mark.parametrize(
+    ("detail", "called", "line", "unready"),
+    [
+        ("", [], "data.py:5", None),
+        ("workers=2 ready=0 queue=10", [9], "data.py:9", 8),
+        ("workers=2", [], None, None),
+    ],
+)
+def test_line_that_makes_batches_in_python_is_named(
+    detail: str, called: list[int], line: str | None, unready: int | None
+) -> None:
+    first = _batches(detail, called).findings.iloc[0]
+    stage = first["figures"]["slowest_stage"]
+    assert (first["id"], stage["op"], stage["count"]) == ("input_bound.all", "NextBatch(PyDataset)", 8)
+    assert (stage["python"] and stage["python"]["line"], stage["unready"]) == (line, unready)
+    assert (line or "") in first["text"]
+    assert "PyDataset" in first["advice"]
+    assert "tf.data" not in f"{first['text']} {first['how']} {first['advice']}"
 
 
 def test_the_slowest_op_of_the_input_pipeline_is_named() -> None:

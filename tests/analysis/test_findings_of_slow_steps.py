@@ -9,7 +9,7 @@ import pytest
 import tfvis_nb as tv
 from tests.support.h200_traces import read_h200
 from tfvis_nb import events
-from tfvis_nb.core.metadata import PYTHON_SAMPLES, THREAD_SAMPLES, table_of
+from tfvis_nb.core.metadata import GC_PAUSES, PYTHON_SAMPLES, THREAD_SAMPLES, table_of
 
 MS = 1_000_000
 
@@ -257,6 +257,21 @@ def test_python_of_periodic_steps_is_no_python_of_each_step(every: int) -> None:
     assert (figures["period"], figures["python"]["line"]) == (every, "train.py:7")
     assert "train.py:7" in table["advice"][0]
     assert trace.overview["headline"].startswith(f"One in {every} steps takes longer")
+
+
+def test_collections_of_slow_steps_name_the_line_that_collects() -> None:
+    trace = _with_python({11: 200, 20: 300})
+    steps = trace.steps.set_index("step")["start_ns"]
+    pauses = [{"time_ns": int(steps[step]) + 5 * MS, "duration_ns": 150 * MS} for step in (11, 20)]
+    trace.metadata[GC_PAUSES] = table_of(GC_PAUSES, pauses)
+    (found,) = trace.findings.query("id == 'slow_steps.longer'").to_dict("records")
+    assert found["figures"]["gc"]["ns"] == 300 * MS
+    assert found["figures"]["gc"]["python"]["line"] == "train.py:7"
+    assert "gc.collect()" in found["advice"]
+    trace.metadata[GC_PAUSES] = table_of(GC_PAUSES, [pauses[0] | {"duration_ns": 20 * MS}])
+    trace = tv.Trace(trace.events, step_labels=trace.step_labels, metadata=trace.metadata)
+    (found,) = trace.findings.query("id == 'slow_steps.longer'").to_dict("records")
+    assert found["figures"]["gc"] is None
 
 
 def test_python_of_a_few_steps_names_its_line() -> None:

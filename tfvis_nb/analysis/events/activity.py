@@ -14,6 +14,7 @@ from tfvis_nb.core.categories import beginning, containing, is_kind, map_categor
 from tfvis_nb.core.devices import ACCELERATOR, HOROVOD
 from tfvis_nb.core.palette import ACTIVITIES as ALL_ACTIVITIES
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.python_rows import CALLBACK, NEXT_BATCH, SAVING
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.step_spans import cut_to_steps
 from tfvis_nb.core.trace import Trace
@@ -34,7 +35,7 @@ DEVICE_TO_HOST = re.compile(r"[DA](to|2)H", re.IGNORECASE)
 
 INPUT_WAIT = re.compile(
     r"IteratorGetNext|OneShotIterator|QueueDequeue|^Iterator::Root$|Infeed|Unstage|ReaderRead"
-    r"|^enumerate\(DataLoader\)"
+    rf"|^enumerate\(DataLoader\)|^{NEXT_BATCH}$"
 )
 """Op types in which a step waits for its next input."""
 
@@ -59,7 +60,10 @@ _CODEGEN_LANE = re.compile(r"tf_xla-cpu-(?:llvm-)?codegen")
 """Threads on which XLA generates code."""
 _PIPELINE_LANE = re.compile(r"tf_data_")
 _NEXT_INPUT = re.compile(r"IteratorGetNext\w*::DoCompute")
-_WRAPPER = re.compile(r"Eager(?:Local|Kernel)?Execute|FunctionRun|SessionRun|ProfilerStep")
+_WRAPPER = re.compile(
+    rf"Eager(?:Local|Kernel)?Execute|FunctionRun|SessionRun|ProfilerStep|(?:{CALLBACK}|{SAVING})$"
+)
+_TAKEN = re.compile(rf"{NEXT_BATCH}$")
 _NUMBER = re.compile(r" \d+$")
 _NEGOTIATION = re.compile(r"NEGOTIATE_")
 
@@ -82,8 +86,9 @@ def activity(trace: Trace) -> np.ndarray:
       which.
     * ``preprocessing``: the input pipeline on its own threads, ahead of the step.
     * ``none``: events that only wrap, wait or repeat others: step markers, functions and loops as a whole,
-      ``_Recv``, the token of ``SyncReplicasOptimizer``, host rows that repeat an executor's ops, Horovod's
-      phases of a collective. If a Horovod timeline is all there is, its negotiations are ``communication``.
+      callbacks and savers, ``_Recv``, the token of ``SyncReplicasOptimizer``, host rows that repeat an
+      executor's ops, Horovod's phases of a collective. If a Horovod timeline is all there is, its
+      negotiations are ``communication``.
 
     The classes and their order are those of XProf (``ClassifyCpuEvent`` and ``ClassifyGpuEvent`` in
     ``xprof/convert/xplane_to_step_events.cc``, ``EventType`` in ``xprof/utils/event_span.h``), with
@@ -172,8 +177,9 @@ def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
 
     A profiler does not link the work of tf.data threads with the step that waits for it, nor all copies with
     their step. Events outside steps with an activity of `BY_TIME` count toward the steps during which they
-    ran: at each point in time, toward the last step that had started. The same is true of such events before
-    the start of their own step, which waits for the work of an earlier one. So an event may be in several
+    ran: at each point in time, toward the last step that had started. Batches that Python takes between steps
+    do not: steps that JAX has queued go on meanwhile. Events of such an activity before the start of their
+    own step, which waits for the work of an earlier one, count in the same way. So an event may be in several
     steps.
     """
     events = trace.events
@@ -186,6 +192,7 @@ def during_steps(trace: Trace) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.n
     outside = step == NO_STEP
     loose = np.flatnonzero(outside | (start < own_start))
     by_time = np.isin(activity(trace)[loose], [NUMBER[name] for name in BY_TIME])
+    by_time &= ~(outside & beginning(events["op"], _TAKEN))[loose]
     until = np.where(outside, end, np.minimum(end, own_start))
     loose = loose[by_time & (until > start)[loose]]
     first = steps["start_ns"].to_numpy(np.int64)

@@ -6,7 +6,6 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.events.activity import NUMBER, activity
-from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.findings.finding import (
     MINOR,
     OBSERVATION,
@@ -23,8 +22,22 @@ from tfvis_nb.analysis.findings.input_bound import (
     stage_clause,
     stage_sentence,
 )
-from tfvis_nb.analysis.findings.pause_work import HOOK, eager_ops, evaluation_of, is_of_call, within
+from tfvis_nb.analysis.findings.pause_work import (
+    HOOK,
+    eager_ops,
+    evaluation_of,
+    filling_outside,
+    input_outside,
+    input_within,
+    is_of_call,
+    line_of_op,
+    lines_between,
+    longest_op,
+    other_lines,
+    within,
+)
 from tfvis_nb.analysis.findings.program import ONE_ITERATOR, faster_input, recorded
+from tfvis_nb.analysis.findings.python_batches import batches_line, source_of
 from tfvis_nb.analysis.findings.rule import (
     NOT_KNOWN,
     Figures,
@@ -37,12 +50,12 @@ from tfvis_nb.analysis.findings.rule import (
     capital,
 )
 from tfvis_nb.analysis.findings.slow_steps import period_of
-from tfvis_nb.analysis.input.shuffle_fills import shuffle_fills
-from tfvis_nb.analysis.source.calling_thread import calling_thread
 from tfvis_nb.analysis.source.lock_waits import LOCK_ADVICE, lock_waits, other_thread, running_thread
 from tfvis_nb.analysis.source.python_samples import (
+    COLLECT_LESS,
     SampledLine,
     collected_share,
+    collecting_line,
     mostly_at,
     sampled_clause,
     sampled_figures,
@@ -60,9 +73,7 @@ from tfvis_nb.analysis.steps.outside_steps import (
 )
 from tfvis_nb.analysis.steps.slow_steps import named_kinds
 from tfvis_nb.core.format import format_duration, format_percent
-from tfvis_nb.core.intervals import lengths, overlap, priority_union, union
 from tfvis_nb.core.metadata import PYTHON_SAMPLES
-from tfvis_nb.core.stacks import event_lines
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.texts import Text, id_of
@@ -118,7 +129,7 @@ _STRETCHES = {
 
 def _find(trace: Trace) -> list[Finding]:
     outside = outside_steps(trace)
-    if outside is None or 2 * _filling_ns(trace) >= max(outside.outside_ns, 1):
+    if outside is None or 2 * filling_outside(trace) >= max(outside.outside_ns, 1):
         return []
     if (loop := _in_loop(trace, outside)) is not None:
         return [loop]
@@ -133,11 +144,11 @@ def _find(trace: Trace) -> list[Finding]:
         "steps": int((trace.steps["step"] != NO_STEP).sum()),
         **{name: getattr(outside, name) for name in _STRETCHES},
         "longest_ns": end - start,
-        "op": _longest_op(trace, loose, np.array([start]), np.array([end])),
+        "op": longest_op(trace, loose, np.array([start]), np.array([end])),
         **_line_figures(sampled_line(trace, np.array([start]), np.array([end]))),
         "one_recording": is_one_recording(trace),
         "thread": sampled_figures(running_thread(trace, "")),
-        "input_ns": _input_ns(trace),
+        "input_ns": input_outside(trace),
         **recorded(trace),
     }
     waits = _waits_for_input(figures)
@@ -154,7 +165,8 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     loop = loop_of(trace)
     is_set_apart = other_steps(trace) is not trace
     start, end = pauses_of(loop)
-    sampled, between_ns, loop_ns = _sampled(trace, start, end), outside.pauses_ns, outside.loop_ns
+    lines, between_ns, loop_ns = lines_between(trace, start, end), outside.pauses_ns, outside.loop_ns
+    sampled = next(iter(lines), None)
     calling = _calling_steps(trace, sampled.function if sampled else "")
     evaluation = evaluation_of(trace) if calling.empty else None
     if evaluation is not None:
@@ -163,13 +175,14 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
         start, end = pauses_of(calling)
         between_ns = int((end - start).sum())
         loop_ns = int(calling["end_ns"].max() - calling["start_ns"].min())
-        sampled = _sampled(trace, start, end)
+        lines = lines_between(trace, start, end)
+        sampled = next(iter(lines), None)
     length, loop_share = end - start, between_ns / max(loop_ns, 1)
     if loop_share < LOOP_SHARE.value or len(start) < MIN_PAUSES.value or not is_one_recording(trace):
         return None
     period, regular = period_of(length, length > 2 * int(np.median(length)))
     typical = length[regular].mean() if period else np.median(length)
-    input_ns, longest = min(_input_ns(trace), _input_in_pauses(trace, start, end)), int(length.argmax())
+    input_ns, longest = min(input_outside(trace), input_within(trace, start, end)), int(length.argmax())
     lock = _lock(trace, start, end)
     if lock is not None and lock["of_input"]:
         input_ns = min(input_ns + lock["ns"], between_ns)
@@ -183,7 +196,7 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
     program = recorded(trace)
     if program["program"] == "session" and sampled is None and not period:
         return None  # each run is traced by itself, which takes part of its pause
-    op = _longest_op(trace, loose, start, end)
+    op = longest_op(trace, loose, start, end)
     # A call that makes an iterator for each step is what takes the time.
     calls_only = not evaluation and not program["remade"] and is_of_call(trace, sampled, program["program"])
     figures: dict[str, Any] = {
@@ -204,8 +217,10 @@ def _in_loop(trace: Trace, outside: OutsideSteps) -> Finding | None:
         **({"line": ""} if calls_only else {}),
         "lock": lock,
         "thread": None if lock else sampled_figures(running_thread(trace, "")),
+        "next_lines": [] if calls_only else [one._asdict() for one in lines[1:] if one.share >= FEW.value],
         "gc_share": collected_share(trace, start, end),
-        "op_line": _line(trace, loose, op),
+        "gc": sampled_figures(collecting_line(trace, start, end)),
+        "op_line": line_of_op(trace, loose, op),
         "input_ns": input_ns,
         **program,
     }
@@ -234,22 +249,6 @@ def _names_line(trace: Trace, sampled: SampledLine | None) -> bool:
     calling = sampled_line(trace, begins, ends)
     is_sure = bool(mostly_at(sampled_figures(sampled)))
     return is_sure and (calling is None or sampled is None or calling.line != sampled.line)
-
-
-def _sampled(trace: Trace, start: np.ndarray, end: np.ndarray) -> SampledLine | None:
-    """Return the line that runs most in pauses, apart from waits for input and for the lock."""
-    if PYTHON_SAMPLES not in trace.metadata:
-        return None
-    thread = calling_thread(trace, np.ones(len(trace.events), bool))
-    waiting = trace.events.iloc[thread[activity(trace)[thread] == NUMBER["input"]]]
-    begins = waiting["start_ns"].to_numpy(np.int64)
-    waits = [(begins, begins + waiting["duration_ns"].to_numpy(np.int64))]
-    waits += [(one.start, one.end) for one in lock_waits(trace).values()]
-    starts, ends = (np.concatenate(times) for times in zip((start, end), *waits, strict=True))
-    level = np.where(np.arange(len(starts)) < len(start), 1, 2)
-    parts = priority_union(np.zeros(len(starts), np.int64), starts, ends, level)
-    parts = parts.take(parts.level == 1)
-    return sampled_line(trace, parts.start, parts.end)
 
 
 def _lock(trace: Trace, start: np.ndarray, end: np.ndarray) -> dict[str, Any] | None:
@@ -308,45 +307,6 @@ def _is_overhead(trace: Trace, outside: OutsideSteps) -> bool:
     return len(length) >= MIN_PAUSES.value and int(length.max()) < PAUSE_NS.value
 
 
-def _line(trace: Trace, chosen: np.ndarray, op: dict[str, Any] | None) -> str:
-    """Return the line of the user's code with the most time of the events of a name; empty if unknown."""
-    if op is None:
-        return ""
-    rows = np.flatnonzero(chosen & (trace.events["name"] == op["name"]).to_numpy(bool))
-    lines = pd.Series(event_lines(trace, rows))
-    own = pd.Series(self_times_of(trace)[0][rows])
-    return str(own.groupby(lines).sum().idxmax()) if len(rows) else ""
-
-
-def _input_ns(trace: Trace) -> int:
-    """Return the time outside steps in which any thread waits for input, but not for a shuffle buffer."""
-    steps = trace.steps[trace.steps["step"] != NO_STEP]
-    events = trace.events[(activity(trace) == NUMBER["input"]) & (trace.events["step"] == NO_STEP).to_numpy()]
-    start, waited = steps["start_ns"].to_numpy(np.int64), events["start_ns"].to_numpy(np.int64)
-    end = steps["end_ns"].to_numpy(np.int64)
-    both = np.append(start, waited), np.append(end, waited + events["duration_ns"].to_numpy(np.int64))
-    covered, in_steps = (
-        int(lengths(union(np.zeros(len(begins), np.int64), begins, ends), 1, 2)[0, 1])
-        for begins, ends in (both, (start, end))
-    )
-    return covered - in_steps - _filling_ns(trace)
-
-
-def _input_in_pauses(trace: Trace, start: np.ndarray, end: np.ndarray) -> int:
-    """Return the part of pauses in which any thread waits for input; the first wait precedes the loop."""
-    events = trace.events[(activity(trace) == NUMBER["input"]) & (trace.events["step"] == NO_STEP).to_numpy()]
-    begins = events["start_ns"].to_numpy(np.int64)
-    ends = begins + events["duration_ns"].to_numpy(np.int64)
-    waits = union(np.zeros(len(begins), np.int64), begins, ends)
-    return int(overlap(waits, np.zeros(len(start), np.int64), start, end).sum())
-
-
-def _filling_ns(trace: Trace) -> int:
-    """Return the wait outside steps for a shuffle buffer, which has a finding of its own."""
-    fills = shuffle_fills(trace)
-    return fills.outside_ns if fills is not None and fills.is_long else 0
-
-
 def _waits_for_input(figures: Figures) -> bool:
     if "loop_ns" in figures:
         return bool(figures["input_ns"] >= MOST.value * figures["between_ns"])
@@ -357,23 +317,6 @@ def _waits_for_thread(figures: Figures) -> bool:
     """Return whether most of the pauses is waiting for the lock, which a thread of the program holds."""
     lock = figures["lock"]
     return bool(lock and not lock["of_input"] and lock["ns"] >= MOST.value * figures["between_ns"])
-
-
-def _longest_op(
-    trace: Trace, chosen: np.ndarray, start: np.ndarray, end: np.ndarray
-) -> dict[str, Any] | None:
-    """Return the name with the most self time among events, as far as it lies within stretches."""
-    own, known = self_times_of(trace)
-    rows = np.flatnonzero(chosen & known)
-    if not len(rows):
-        return None
-    began = trace.events["start_ns"].to_numpy(np.int64)[rows]
-    until = began + trace.events["duration_ns"].to_numpy(np.int64)[rows]
-    at = np.clip(np.searchsorted(start, began, "right") - 1, 0, None)
-    inside = np.clip(np.minimum(until, end[at]) - np.maximum(began, start[at]), 0, own[rows])
-    sums = trace.events["name"].iloc[rows].astype(object).to_frame("name").assign(self_ns=inside)
-    total = sums.groupby("name")["self_ns"].sum()
-    return {"name": str(total.idxmax()), "self_ns": int(total.max())}
 
 
 def _word(_key: str, figures: Figures) -> Texts:
@@ -398,6 +341,9 @@ def _word_loop(figures: Figures) -> Texts:
     elif figures.get("kind"):
         how += " The time between steps includes steps that the callback runs."
     if _waits_for_input(figures):
+        stage = figures.get("slowest_stage")
+        if stage and source_of(stage) and stage["python"]:
+            how += other_lines(figures, stage["python"]["line"]) + _collection(figures)
         return _word_input(text, figures, how)
     if _waits_for_thread(figures):
         lock = figures["lock"]
@@ -405,6 +351,7 @@ def _word_loop(figures: Figures) -> Texts:
         text += f", which {other_thread(lock['python'])} holds."
     elif figures["line"]:
         text = f"{text[:-1]}; {sampled_clause(figures)}."
+        how += other_lines(figures, figures["line"])
     elif _is_long(figures) and not evaluation:
         op = figures["op"]
         where = f" ({figures['op_line']})" if figures["op_line"] else ""
@@ -412,8 +359,7 @@ def _word_loop(figures: Figures) -> Texts:
         text = f"{text[:-1]}; {op['name']}{where} takes the most time, {took}."
     elif not evaluation:
         how += " Little is recorded in that time."
-    if _collects(figures):
-        how += f" Python's garbage collector runs in {format_percent(figures['gc_share'])} of that time."
+    how += _collection(figures)
     if figures["period"]:
         how += f" One in {figures['period']} pauses is long, up to {format_duration(figures['longest_ns'])}."
     how += _thread_sentence(figures)
@@ -437,11 +383,15 @@ def _word_loop(figures: Figures) -> Texts:
     elif _waits_for_thread(figures):
         advice = LOCK_ADVICE
     elif (figures["gc_share"] or 0) >= GC_MOST.value:
-        advice = (
-            "Collect garbage less often: leave out gc.collect(), or call gc.freeze() once model and data are"
-            " built."
-        )
+        advice = COLLECT_LESS
     return Texts(_loop_title(figures), text, advice, how.strip())
+
+
+def _collection(figures: Figures) -> str:
+    if not _collects(figures):
+        return ""
+    collected = format_percent(figures["gc_share"])
+    return f" Python's garbage collector runs in {collected} of that time{mostly_at(figures.get('gc'))}."
 
 
 def _word_input(text: str, figures: Figures, how: str = "") -> Texts:
@@ -534,7 +484,8 @@ def _headline(figures: Figures) -> str:
     if not _waits_for_input(figures):
         share = f"{format_percent(figures['loop_share'])} of the loop{mostly_at(figures)}"
         return f"Time between {_steps(figures)} takes {share}"
-    return f"Waiting for input between steps takes {_input_share(figures)}"
+    line = batches_line(figures.get("slowest_stage"))
+    return f"Waiting for input between steps takes {_input_share(figures)}{line}"
 
 
 RULE = Rule(

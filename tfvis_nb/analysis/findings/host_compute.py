@@ -15,7 +15,7 @@ from tfvis_nb.analysis.findings.host_work import (
     overhead,
     small_ops,
 )
-from tfvis_nb.analysis.findings.program import more_in_a_step, recorded
+from tfvis_nb.analysis.findings.program import framework, more_in_a_step, recorded
 from tfvis_nb.analysis.findings.python_work import (
     EagerOps,
     eager_ops,
@@ -49,7 +49,7 @@ ID = "host_compute"
 SHARE = Threshold(
     0.5,
     "share of step time of one line, function, layer or op type that computes or copies, of calling eager"
-    " ops, or of Python outside of TensorFlow",
+    " ops, or of Python outside of the framework",
 )
 CHANGEABLE = Threshold(
     LEAST,
@@ -357,7 +357,7 @@ def _word_eager(figures: Figures) -> tuple[str, str]:
 
 
 def _word_python(figures: Figures) -> tuple[str, str]:
-    text = f"For {step_time(figures)}, the step runs nothing of TensorFlow"
+    text = f"For {step_time(figures)}, the step runs nothing of {framework(figures)}"
     if not figures["python"]:
         return f"{text}: {example(figures)}.", ""
     return f"{text}; {sampled_clause(figures['python'])}.", f"The time is {example(figures)}."
@@ -398,7 +398,7 @@ def _without(figures: Figures) -> dict[str, Any]:
 def _headline(figures: Figures) -> str:
     what = {
         "eager": "Calling ops from Python",
-        "python": "Python outside of TensorFlow",
+        "python": f"Python outside of {framework(figures)}",
         "lock": "Waiting for Python's interpreter lock",
         "runtime": "Starting small ops",
         "overhead": "Calling functions and starting their ops",

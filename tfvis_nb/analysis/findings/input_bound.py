@@ -11,6 +11,12 @@ from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.findings import time_share
 from tfvis_nb.analysis.findings.finding import OBSERVATION, Finding, of_task, whole_tasks
 from tfvis_nb.analysis.findings.program import faster_input, recorded
+from tfvis_nb.analysis.findings.python_batches import (
+    batches_line,
+    python_batches,
+    queue_sentence,
+    source_of,
+)
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,
@@ -152,8 +158,11 @@ def slowest_stage(trace: Trace, task: str | None, *, outside: bool = False) -> d
     """Return the op on which the input pipeline's threads spent most of their own time during the steps.
 
     Events that run or await other stages do not count; if there are no others, running ones count. Without a
-    task those of all count, and with `outside` also time outside steps.
+    task those of all count, and with `outside` also time outside steps. An iterator written in Python is the
+    only stage that is recorded: its time is that of waiting for it.
     """
+    if (batches := python_batches(trace, task, outside=outside)) is not None:
+        return batches
     own, known = self_times_of(trace)
     counted = np.full(len(trace.events), outside)
     counted[during_steps(trace)[0]] = True
@@ -298,7 +307,8 @@ def _word(key: str, figures: Figures) -> Texts:
             title = f"Python of the input pipeline holds up {whole(figures, 'the steps')}"
     how += time_share.in_other_steps(case, figures)
     how += stage_sentence(stage, waits)
-    is_python = stage is not None and PYTHON_CALL.match(stage["op"])  # of which one runs at a time
+    # Of Python one runs at a time, and workers already share the time of a wait.
+    is_python = stage is not None and (PYTHON_CALL.match(stage["op"]) or stage.get("workers"))
     if named and case != "first" and not is_python and needed is not None and needed > stage["at_once"]:
         how += f" With {needed:,} at a time, steps would not wait for it."
     how += _bottleneck_sentence(figures["bottleneck"])
@@ -345,12 +355,13 @@ def stage_sentence(stage: Figures | None, wait_ns: float) -> str:
     """Describe how long the op or stage that `stage_clause` names takes."""
     if not stage or not stage_clause(stage, wait_ns):
         return ""
-    each = format_duration(stage["self_ns"] / stage["count"])
-    return (
-        f" {stage['op']} takes {format_duration(stage['self_ns'])} on its threads"
-        f" ({format_number(stage['count'], 'call')} of {each}, on average {stage['at_once']:.1f} at a time)."
-        + (f" {sampled_clause(stage['python'])}." if stage.get("python") else "")
-    )
+    each, took = (format_duration(ns) for ns in (stage["self_ns"] / stage["count"], stage["self_ns"]))
+    where, at_once = " on its threads", f", on average {stage['at_once']:.1f} at a time"
+    if source_of(stage):  # the time of the thread that waits
+        where = at_once = ""
+    calls = f"{format_number(stage['count'], 'call')} of {each}{at_once}"
+    python = f" {sampled_clause(stage['python'])}." if stage.get("python") else ""
+    return f" {stage['op']} takes {took}{where} ({calls}).{python}{queue_sentence(stage)}"
 
 
 def _measure(trace: Trace) -> Measurement:
@@ -366,7 +377,7 @@ def _summarise(figures: Figures) -> str:
 
 
 def _headline(figures: Figures) -> str:
-    return f"Waiting for input takes {step_time(figures)}"
+    return f"Waiting for input takes {step_time(figures)}{batches_line(figures['slowest_stage'])}"
 
 
 RULE = Rule(

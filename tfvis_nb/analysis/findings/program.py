@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tfvis_nb.analysis.events.traced_calls import CALL_MARK, function_calls
+from tfvis_nb.analysis.findings.python_batches import faster_batches, source_of
 from tfvis_nb.analysis.source.calling_thread import PYTHON_CALL
 from tfvis_nb.core.categories import beginning, is_kind
 from tfvis_nb.core.trace import Trace
@@ -106,6 +107,11 @@ def recorded(trace: Trace) -> dict[str, Any]:
     }
 
 
+def framework(figures: Mapping[str, Any]) -> str:
+    """Return the name of the framework that ran, given the ``program``."""
+    return "JAX" if figures.get("program") == "jax" else "TensorFlow"
+
+
 def calls_compiled_model(trace: Trace) -> bool:
     """Return whether steps call the function that Keras compiles a model's step to.
 
@@ -165,6 +171,9 @@ def more_in_a_step(program: str) -> str:
 
 def faster_input(figures: Mapping[str, Any]) -> str:
     """Advise how to speed up the input pipeline; with a number of parallel calls if known."""
+    stage = figures.get("slowest_stage")
+    if source_of(stage) or (figures.get("program") == "jax" and figures["prefetches"] is None):
+        return faster_batches(stage)
     if figures.get("lock"):
         return (
             "num_parallel_calls does not help Python that holds the lock: use TensorFlow ops, or NumPy on"
@@ -192,7 +201,7 @@ def faster_input(figures: Mapping[str, Any]) -> str:
     method = _parallel_method(figures)
     calls = figures.get("needed") or 0
     parallel = f"use {method}(..., num_parallel_calls={calls if calls > 1 else 'tf.data.AUTOTUNE'})"
-    if PYTHON_CALL.match(str((figures.get("slowest_stage") or {}).get("op"))):
+    if PYTHON_CALL.match(str((stage or {}).get("op"))):
         # Python that waits lets other calls run meanwhile.
         waiting = f"{parallel} if its Python waits for files or the network, TensorFlow ops if it computes"
         computing = "replace Python, which runs on one thread at a time, with TensorFlow ops"

@@ -13,7 +13,7 @@ from tfvis_nb.analysis.findings.idle_python import idle_python
 from tfvis_nb.analysis.findings.program import calls_compiled_model, recorded
 from tfvis_nb.analysis.findings.time_share import TimeShare, largest_share
 from tfvis_nb.analysis.source.lock_waits import lock_times, lock_waits
-from tfvis_nb.analysis.source.python_samples import SampledLine
+from tfvis_nb.analysis.source.python_samples import SampledLine, mostly_at, sampled_figures
 from tfvis_nb.core.categories import beginning, is_kind
 from tfvis_nb.core.intervals import lengths, union
 from tfvis_nb.core.per_trace import per_trace
@@ -143,15 +143,15 @@ def lock_of_thread(trace: Trace) -> PythonWork | None:
 
 @per_trace
 def python_work(trace: Trace) -> PythonWork | None:
-    """Return the time of steps in which Python ran, but nothing of TensorFlow besides the input pipeline.
+    """Return the time of steps in which Python ran, but nothing of the framework besides the input pipeline.
 
-    Only for processes that record calls of TensorFlow. The extra time of slow steps is not part of it.
+    Only for processes that record calls of TensorFlow or JAX. The extra time of slow steps is not part of it.
 
     None for other programs, and where an accelerator is: idle_device explains what that waits for. Also None
     if samples show that it is the time of calling the step.
     """
     program = recorded(trace)["program"]
-    if program not in ("keras", "function", "eager") or accelerators(trace.events).any():
+    if program not in ("keras", "function", "eager", "jax") or accelerators(trace.events).any():
         return None
     table = whole_tasks(trace)
     # The input pipeline works on other threads: the step does not wait for it.
@@ -161,4 +161,6 @@ def python_work(trace: Trace) -> PythonWork | None:
     if spent is None or spent.share < LEAST:
         return None
     line, calls_step = idle_python(trace, spent.task, table["step"][~table["step"].isin(slow)].unique())
-    return None if calls_step else PythonWork(spent, line)
+    # JAX does not record all that its steps do.
+    is_unsure = program == "jax" and not mostly_at(sampled_figures(line))
+    return None if calls_step or is_unsure else PythonWork(spent, line)

@@ -7,10 +7,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from tfvis_nb.analysis.events.activity import NUMBER, activity
-from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.findings.finding import MINOR, Finding, step_range
-from tfvis_nb.analysis.findings.idle_python import idle_python
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,
@@ -24,18 +21,33 @@ from tfvis_nb.analysis.findings.rule import (
     step_name,
     step_time,
 )
+from tfvis_nb.analysis.findings.slow_step_work import (
+    HOST_KINDS,
+    MOST,
+    collector_time,
+    is_of_op,
+    larger_input,
+    line_of_op,
+    lock_waited_for,
+    longest_event,
+    python_line,
+    rare_call,
+    stalls,
+)
 from tfvis_nb.analysis.findings.uneven_steps import ID as UNEVEN
 from tfvis_nb.analysis.findings.uneven_steps import explained_ns, uneven_steps, word_uneven
-from tfvis_nb.analysis.source.calling_thread import PYTHON_CALL
-from tfvis_nb.analysis.source.lock_waits import LOCK_ADVICE, lock_waits, other_thread, running_thread
-from tfvis_nb.analysis.source.python_samples import SampledLine, mostly_at, sampled_clause, sampled_figures
-from tfvis_nb.analysis.steps.op_statistics import op_statistics
+from tfvis_nb.analysis.source.lock_waits import LOCK_ADVICE, other_thread, running_thread
+from tfvis_nb.analysis.source.python_samples import (
+    COLLECT_LESS,
+    mostly_at,
+    sampled_clause,
+    sampled_figures,
+)
 from tfvis_nb.analysis.steps.slow_steps import OtherSteps, slow_steps
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.format import format_bytes, format_duration, format_percent, format_ratio
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.per_trace import per_trace
-from tfvis_nb.core.stacks import event_lines
 from tfvis_nb.core.thresholds import SLOW_STEP_RATIO
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -51,13 +63,8 @@ MIN_STEPS = Threshold(5, "fewer steps are not compared with their median")
 MIN_UNEVEN = Threshold(10, "fewer steps may differ in length by chance")
 MIN_PERIODS = Threshold(3, "fewer slow steps at equal distances may be chance")
 
-_MOST = 0.5
-"""The fraction from which a part counts as most of something."""
 _LEAST = 0.1
 """An op with a smaller part of the extra time is not named."""
-_RARE = 0.02
-"""An op that usually takes a smaller part of its extra time hardly runs in other steps."""
-_HOST_KINDS = ("op", "host")
 _AGAIN = "Record again to see whether the same steps take longer."
 _OF_INPUT = "Replace it with TensorFlow ops, or cache() data that is read again."
 _MAX_NAMED = 6
@@ -113,16 +120,16 @@ def _with_most(table: pd.DataFrame, longer: np.ndarray) -> np.ndarray:
     Steps of a few milliseconds vary by the load of the machine.
     """
     excess = table["excess_ns"].to_numpy(np.int64)
-    longest = longer & (excess >= _MOST * excess[longer].max(initial=0))
+    longest = longer & (excess >= MOST * excess[longer].max(initial=0))
     is_too_many = longer.sum() > _most(table) * len(table)
-    return longest if is_too_many and excess[longest].sum() >= _MOST * excess[longer].sum() else longer
+    return longest if is_too_many and excess[longest].sum() >= MOST * excess[longer].sum() else longer
 
 
 def _is_explained(trace: Trace, table: pd.DataFrame) -> np.ndarray:
     """Return a mask of the steps whose extra time other findings have for the most part."""
     ns = explained_ns(trace).reindex(table["step"], fill_value=0).to_numpy()
     median = explained_ns(trace).reindex(table["median_step"], fill_value=0).to_numpy()
-    mask: np.ndarray = ns - median >= _MOST * table["excess_ns"].to_numpy().clip(1)
+    mask: np.ndarray = ns - median >= MOST * table["excess_ns"].to_numpy().clip(1)
     return mask
 
 
@@ -178,23 +185,10 @@ def _more_work(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding
         "work_ratios": [float(slow["work_ratio"].min()), float(slow["work_ratio"].max())],
         "own_part": max(int(longest.excess_ns), 0) / excess,
         "work_excess_ns": int(longest.work_ns) - int(work),
-        "h2d_bytes": _larger_input(trace, table["step"], slow["step"]),
+        "h2d_bytes": larger_input(trace, table["step"], slow["step"]),
     }
-    figures["stalls"] = _mostly_not_work(figures) and _stalls(trace, longest)
+    figures["stalls"] = _mostly_not_work(figures) and stalls(trace, longest)
     return _finding(trace, "slow_steps.more_work", longest, figures)
-
-
-def _larger_input(trace: Trace, steps: pd.Series, slow: pd.Series) -> list[int] | None:
-    """Return the bytes copied to devices in the median step, and the minimum and maximum in slow ones.
-
-    None unless each is larger by the factor that makes a step slow.
-    """
-    is_input = (activity(trace) == NUMBER["h2d"]) & trace.events["bytes"].notna().to_numpy()
-    copies = trace.events.loc[is_input, ["step", "bytes"]].astype("int64")
-    moved = copies.groupby("step")["bytes"].sum().reindex(steps, fill_value=0)
-    typical, own = int(median_low(moved.tolist())), moved[slow]
-    is_larger = typical > 0 and int(own.min()) >= SLOW_STEP_RATIO * typical
-    return [typical, int(own.min()), int(own.max())] if is_larger else None
 
 
 def _longer(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | None:
@@ -202,81 +196,37 @@ def _longer(trace: Trace, table: pd.DataFrame, chosen: np.ndarray) -> Finding | 
     if slowest is None:
         return None
     slow, longest, figures = slowest
-    if call := _rare_call(trace, longest):
+    if call := rare_call(trace, longest):
         longest = pd.Series({**longest, **call})
         figures |= {name: call[name] for name in ("op", "op_kind", "op_ns")}
-    python = _python(trace, slow, longest)
-    rare_op = _is_of_op(trace, slow, longest)
+    python = python_line(trace, slow, longest)
+    rare_op = is_of_op(trace, slow, longest)
     figures |= {
         "work_known": bool(slow["more_work"].notna().all()),
-        "line": _line(trace, longest),
-        "python": sampled_figures(python),
+        "line": line_of_op(trace, longest),
+        "python": python,
+        "gc": collector_time(trace, slow),
         "rare_op": rare_op,
         "thread": sampled_figures(running_thread(trace, str(longest.activity_task))),
-        "lock": _lock(trace, slow, str(longest.activity_task)),
+        "lock": lock_waited_for(trace, slow, str(longest.activity_task)),
     }
     # Steps that differ by chance, such as by the load of the machine, differ in ops that all steps run.
-    level = "" if rare_op or mostly_at(figures["python"]) else MINOR
+    level = "" if rare_op or mostly_at(python) or figures["gc"] else MINOR
     return _finding(trace, "slow_steps.longer", longest, figures, level)
-
-
-def _lock(trace: Trace, slow: pd.DataFrame, task: str) -> dict[str, Any] | None:
-    """Return who holds the interpreter lock if a task waits for it as long as slow steps take in excess."""
-    waits = lock_waits(trace).get(task)
-    if waits is None or int((waits.end - waits.start).sum()) < int(slow["excess_ns"].clip(lower=0).sum()):
-        return None
-    return {"of_input": waits.of_input, "python": sampled_figures(waits.holder)}
-
-
-def _is_of_op(trace: Trace, slow: pd.DataFrame, longest: pd.Series) -> bool:
-    """Return whether most of the steps' extra time is an op that takes hardly any time in the median step.
-
-    An op that the median step runs as often takes longer by chance, unless it calls Python.
-    """
-    if pd.isna(longest.op_ns) or not longest.op:
-        return False
-    of_op = slow[(slow["op"] == longest.op) & (slow["op_kind"] == longest.op_kind)]
-    is_most = int(of_op["op_ns"].sum()) >= _MOST * int(slow["excess_ns"].sum())
-    usual, here = (
-        ops.loc[(ops["op"] == longest.op) & (ops["kind"] == longest.op_kind), ["self_ns", "count"]].sum()
-        for ops in (op_statistics(trace, steps=[int(step)]) for step in (longest.median_step, longest.step))
-    )
-    is_more = here["count"] > usual["count"] or PYTHON_CALL.match(str(longest.op)) is not None
-    return bool(is_most and is_more and int(usual["self_ns"]) <= _RARE * int(longest.op_ns))
-
-
-def _rare_call(trace: Trace, longest: pd.Series) -> dict[str, Any] | None:
-    """Return the call of the runtime that is most of a step's extra time; None if it calls something."""
-    if longest.activity != "runtime":
-        return None
-    own, known = self_times_of(trace)
-    runs = known & (activity(trace) == NUMBER["runtime"])
-    step, op = trace.events["step"].to_numpy(), trace.events["op"]
-    here = np.flatnonzero(runs & (step == longest.step))
-    if not len(here):
-        return None
-    event = int(here[own[here].argmax()])
-    took = int(own[event])
-    usual = own[runs & (step == longest.median_step) & (op == op.iloc[event]).to_numpy(bool)].sum()
-    is_leaf = took == int(trace.events["duration_ns"].iloc[event])
-    if not is_leaf or not op.iloc[event] or took < _MOST * longest.excess_ns or usual > _RARE * took:
-        return None
-    return {
-        "op": str(op.iloc[event]),
-        "op_kind": str(trace.events["kind"].iloc[event]),
-        "op_ns": took - int(usual),
-        "op_event": event,
-    }
 
 
 def _periodic(trace: Trace, table: pd.DataFrame, longer: np.ndarray) -> Finding | None:
     period, chosen = period_of(table["excess_ns"].to_numpy(np.int64), longer)
-    slowest = _chosen(table, chosen, most=_MOST)
+    slowest = _chosen(table, chosen, most=MOST)
     if not period or slowest is None:
         return None
     slow, longest, figures = slowest
-    python = sampled_figures(_python(trace, slow, longest))
-    figures |= {"period": period, "line": _line(trace, longest), "python": python}
+    figures |= {
+        "period": period,
+        "line": line_of_op(trace, longest),
+        "python": python_line(trace, slow, longest),
+    }
+    figures["gc"] = collector_time(trace, slow)
     return _finding(trace, "slow_steps.periodic", longest, figures)
 
 
@@ -294,7 +244,7 @@ def period_of(excess_ns: np.ndarray, slow: np.ndarray) -> tuple[int, np.ndarray]
     none = np.zeros(len(slow), bool)
     if slow.sum() < MIN_PERIODS.value:
         return 0, none
-    longest = np.flatnonzero(slow & (excess_ns >= _MOST * np.sort(excess_ns[slow])[-2]))
+    longest = np.flatnonzero(slow & (excess_ns >= MOST * np.sort(excess_ns[slow])[-2]))
     if len(longest) < MIN_PERIODS.value:
         return 0, none
     periods, counts = np.unique(np.diff(longest), return_counts=True)
@@ -306,51 +256,21 @@ def period_of(excess_ns: np.ndarray, slow: np.ndarray) -> tuple[int, np.ndarray]
     regular[0] = False
     is_complete = period > 1 and slow[regular].all() and regular.sum() >= MIN_PERIODS.value
     regular = none & slow
-    if not is_complete or excess_ns[regular].sum() < _MOST * excess_ns[slow].sum():
+    if not is_complete or excess_ns[regular].sum() < MOST * excess_ns[slow].sum():
         return 0, np.zeros(len(slow), bool)
     return period, regular
 
 
-def _python(trace: Trace, slow: pd.DataFrame, longest: pd.Series) -> SampledLine | None:
-    """Return the line of Python that runs while nothing is recorded, if that is what slow steps do longer."""
-    if longest.activity != "idle":
-        return None
-    line, calls_step = idle_python(trace, str(longest.activity_task), slow["step"])
-    return None if calls_step else line
-
-
-def _line(trace: Trace, longest: pd.Series) -> str:
-    """Return the line of the user's code of the op that differs most; empty if unknown."""
-    events = _event(trace, longest)
-    return str(event_lines(trace, np.array(events[:1]))[0]) if events else ""
-
-
 def _mostly_not_work(figures: Figures) -> bool:
     """Return whether most of a step's extra time is not work of its devices, and what it is instead."""
-    is_work = figures["work_excess_ns"] >= _MOST * figures["excess_ns"] or figures["op_kind"] == "kernel"
+    is_work = figures["work_excess_ns"] >= MOST * figures["excess_ns"] or figures["op_kind"] == "kernel"
     return bool(figures["activity"]) and not is_work
-
-
-def _stalls(trace: Trace, longest: pd.Series) -> bool:
-    """Return whether one event on the host is most of a step's extra time."""
-    if longest.op_kind not in _HOST_KINDS:
-        return False
-    durations = trace.events["duration_ns"]
-    return any(int(durations.iloc[event]) >= _MOST * longest.excess_ns for event in _event(trace, longest))
 
 
 def _finding(trace: Trace, key: str, longest: pd.Series, figures: dict[str, Any], level: str = "") -> Finding:
     start, end = step_range(trace, figures["step"])
-    events = _event(trace, longest)
+    events = longest_event(trace, longest)
     return Finding(key, figures["share"], figures, figures["step"], start, end, events, level)
-
-
-def _event(trace: Trace, longest: pd.Series) -> list[int]:
-    """Return the longest event of the activity that differs most, if the step has one."""
-    if pd.isna(longest.op_event):
-        return []
-    event = int(longest.op_event)
-    return [event] if int(trace.events["step"].iloc[event]) == int(longest.step) else []
 
 
 def _word(key: str, figures: Figures) -> Texts:
@@ -396,7 +316,7 @@ def _word_more_work(figures: Figures) -> Texts:
     if figures["stalls"]:
         title += f"; step {step} also stalls on the host" if several else ", and stalls on the host"
     host = f"at what the {'host' if figures['stalls'] else 'program'} did in step {step}"
-    first, then = (host, batch) if own >= _MOST else (batch, host)
+    first, then = (host, batch) if own >= MOST else (batch, host)
     return Texts(title, text, f"Look first {first}, then {then}.", how)
 
 
@@ -420,11 +340,14 @@ def _why(figures: Figures) -> str:
     """State what most of the extra time is."""
     if not figures["activity"]:
         return ""
-    much, python = format_duration(figures["activity_ns"]), figures["python"]
+    much, python, collects = format_duration(figures["activity_ns"]), figures["python"], figures.get("gc")
+    clause = f"; {sampled_clause(python)}" if python else _op_sum(figures)
+    if collects:
+        took, where = format_duration(collects["ns"]), mostly_at(collects["python"])
+        clause = f"; Python's garbage collector runs for {took}{where}"
     if figures["activity"] != "idle":
         name = capital(LABELS[figures["activity"]])
-        return f" {name} takes {much} more than in the median step{_op_sum(figures)}."
-    clause = f"; {sampled_clause(python)}" if python else _op_sum(figures)
+        return f" {name} takes {much} more than in the median step{clause}."
     return f" For {much} more than in the median step, nothing is recorded{clause}."
 
 
@@ -439,11 +362,15 @@ def _advice(figures: Figures) -> str:
     elif thread:
         then = LOCK_ADVICE
         chance = f"Python of {other_thread(thread)} can be the cause: it runs in most samples"
+    if figures.get("gc"):
+        return COLLECT_LESS
+    if mostly_at(figures["python"]) and figures["activity"] == "input":
+        return f"Make batches ahead of the steps that need them, and do less at {figures['python']['line']}."
     if mostly_at(figures["python"]):
         return f"Run {figures['python']['line']} in fewer steps, or on a thread of its own."
     if figures["op"] and figures["rare_op"]:
         return f"Run {_op(figures)} in fewer steps, or outside of them."
-    if figures["op"] and figures["op_ns"] >= _MOST * figures["excess_ns"]:
+    if figures["op"] and figures["op_ns"] >= MOST * figures["excess_ns"]:
         return f"Check whether {_op(figures)} has more to do in step {step}. If not, {chance}."
     if figures["activity"] not in ("", "idle", "runtime"):
         name = LABELS[figures["activity"]]
@@ -461,11 +388,8 @@ def _word_periodic(figures: Figures) -> Texts:
         f" {step_name(figures)} takes {_times(figures)}."
     )
     text += _why(figures)
-    return Texts(
-        f"One in {period} steps takes longer",
-        text,
-        f"{look}: do it less often, or on a thread of its own.",
-    )
+    advice = COLLECT_LESS if figures.get("gc") else f"{look}: do it less often, or on a thread of its own."
+    return Texts(f"One in {period} steps takes longer", text, advice)
 
 
 def _times(figures: Figures) -> str:
@@ -484,12 +408,12 @@ def _op_part(figures: Figures) -> str:
 def _op_sum(figures: Figures) -> str:
     if not figures["op"]:
         return ""
-    among = "threads" if figures["op_kind"] in _HOST_KINDS else "its events"
+    among = "threads" if figures["op_kind"] in HOST_KINDS else "its events"
     return f", and {_op(figures)} {format_duration(figures['op_ns'])} more, summed over {among}"
 
 
 def _op(figures: Figures) -> str:
-    where = "on the host" if figures["op_kind"] in _HOST_KINDS else f"of kind {figures['op_kind']}"
+    where = "on the host" if figures["op_kind"] in HOST_KINDS else f"of kind {figures['op_kind']}"
     line = f" ({figures['line']})" if figures.get("line") else ""
     return f"{figures['op']} {where}{line}"
 

@@ -28,6 +28,7 @@ from tfvis_nb.analysis.findings.late_work import (
     sentence,
     work,
 )
+from tfvis_nb.analysis.findings.program import framework, recorded
 from tfvis_nb.analysis.findings.rule import (
     Figures,
     Measurement,
@@ -151,6 +152,7 @@ def _late_to_collectives(trace: Trace, table: pd.DataFrame, met: pd.DataFrame) -
         "others": len(there) - 1,
         "negotiations": _negotiations(trace, there["event"].tolist()),
         "python": _python(trace, str(latest["task"]), int(latest["sole_wait_ns"])),
+        "program": recorded(trace)["program"],
     }
     return [
         Finding(
@@ -337,7 +339,7 @@ def _word(key: str, figures: Figures) -> Texts:
         negotiated = figures["negotiations"]
         other = _other(figures)
         if python:
-            more = f"; nothing of TensorFlow runs on it then, and {sampled_clause(python)}"
+            more = f"; nothing of {framework(figures)} runs on it then, and {sampled_clause(python)}"
             advice = "Look for Python that this task runs between its ops, such as reading input."
         waiting = f"{other} waits" if figures["others"] == 1 else f"{other}s wait"
         met = "collectives whose negotiation names the ranks" if negotiated else "collectives"

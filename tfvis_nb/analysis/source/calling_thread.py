@@ -6,11 +6,12 @@ import numpy as np
 
 from tfvis_nb.analysis.events.nesting import parents
 from tfvis_nb.core.categories import beginning
+from tfvis_nb.core.python_rows import NEXT_BATCH
 from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.trace import Trace
 
-PYTHON_CALL = re.compile(r"(?:Eager)?PyFunc(?:Stateless)?$|(?:pure|io|debug)_callback")
-"""Ops that call Python."""
+PYTHON_CALL = re.compile(rf"(?:Eager)?PyFunc(?:Stateless)?$|(?:pure|io|debug)_callback|{NEXT_BATCH}$")
+"""Ops that call Python, and iterators written in it."""
 _CALLING = re.compile(r"TFE_Py_")
 """Calls of TensorFlow from Python, which are on the thread that is sampled."""
 _PIPELINE = re.compile(r"tf_data")

@@ -16,6 +16,10 @@ _SURE = 1.645
 FEWEST_FOR_SHARE = 25
 """With fewer samples they are counted: the standard error of a share is at most 0.5 / 25 ** 0.5 = 0.1."""
 
+COLLECT_LESS = (
+    "Collect garbage less often: leave out gc.collect(), or call gc.freeze() once model and data are built."
+)
+
 
 class SampledLine(NamedTuple):
     """The line of the user's code that ran most."""
@@ -42,17 +46,23 @@ def sampled_line(
 
     None if none was sampled. The task without a name has the samples of all.
     """
+    return next(iter(sampled_lines(trace, start, end, task, subject)), None)
+
+
+def sampled_lines(
+    trace: Trace, start: np.ndarray, end: np.ndarray, task: str = "", subject: str = PYTHON_SAMPLES
+) -> list[SampledLine]:
+    """Return the lines that ran during stretches, as `sampled_line` does: those with most samples first."""
     samples = trace.metadata.get(subject)
     if samples is None or not len(start):
-        return None
+        return []
     if subject == THREAD_SAMPLES:
         samples = samples[are_called(samples)]
     of_task = samples["task"].fillna("").isin([task, ""]) if task else samples["time_ns"].notna()
     samples = samples[of_task & samples["time_ns"].notna()]
     time = samples["time_ns"].to_numpy(np.int64)
     at = np.searchsorted(start, time, "right") - 1
-    inside = samples[(at >= 0) & (time < end[at])]
-    return most_sampled(inside)
+    return _by_line(samples[(at >= 0) & (time < end[at])])
 
 
 def are_called(samples: pd.DataFrame) -> np.ndarray:
@@ -63,14 +73,20 @@ def are_called(samples: pd.DataFrame) -> np.ndarray:
 
 def most_sampled(samples: pd.DataFrame) -> SampledLine | None:
     """Return the line with the most of some samples; None if none has a line."""
+    return next(iter(_by_line(samples)), None)
+
+
+def _by_line(samples: pd.DataFrame) -> list[SampledLine]:
     known = samples[samples["line"].notna()]
     if known.empty:
-        return None
+        return []
     known = known.assign(function=known["function"].fillna(""))
-    most = known.groupby(["file", "line", "function"], sort=False).size()
-    most = most.rename("samples").reset_index().nlargest(1, "samples").iloc[0]
-    line, function = f"{most['file']}:{most['line']}", most["function"]
-    return SampledLine(line, str(function), int(most["samples"]) / len(samples), len(samples))
+    counts = known.groupby(["file", "line", "function"], sort=False).size()
+    counts = counts.sort_values(ascending=False, kind="stable")
+    return [
+        SampledLine(f"{file}:{line}", str(function), int(count) / len(samples), len(samples))
+        for file, line, function, count in counts.reset_index().itertuples(index=False)
+    ]
 
 
 def sampled_figures(sampled: SampledLine | None) -> dict[str, Any] | None:
@@ -102,12 +118,32 @@ def mostly_at(figures: Mapping[str, Any] | None) -> str:
 
 def collected_share(trace: Trace, start: np.ndarray, end: np.ndarray) -> float | None:
     """Return the share of such stretches in which Python's garbage collector ran; None if not recorded."""
-    pauses, whole = trace.metadata.get(GC_PAUSES), int((end - start).sum())
-    if pauses is None or not whole:
+    whole = int((end - start).sum())
+    if GC_PAUSES not in trace.metadata or not whole:
         return None
+    begins, ends = _collections(trace, start, end)
+    return min(int((ends - begins).sum()) / whole, 1.0)
+
+
+def collecting_line(trace: Trace, start: np.ndarray, end: np.ndarray) -> SampledLine | None:
+    """Return the line that ran most while Python's garbage collector ran in such stretches.
+
+    The collector holds the interpreter, so that a sample comes late: with the time when it was due, and the
+    line that had called the collector, or that made the objects on which it started.
+    """
+    return sampled_line(trace, *_collections(trace, start, end))
+
+
+def _collections(trace: Trace, start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return start and end of the collections that began in such stretches, in order of time."""
+    pauses = trace.metadata.get(GC_PAUSES)
+    if pauses is None or not len(start):
+        return np.zeros(0, np.int64), np.zeros(0, np.int64)
     time, length = (pauses[name].to_numpy(np.int64, na_value=0) for name in ("time_ns", "duration_ns"))
     at = np.searchsorted(start, time, "right") - 1
-    return min(int(length[(at >= 0) & (time < end[at])].sum()) / whole, 1.0)
+    inside = np.flatnonzero((at >= 0) & (time < end[at]))
+    inside = inside[np.argsort(time[inside], kind="stable")]
+    return time[inside], time[inside] + length[inside]
 
 
 def sampled_clause(figures: Mapping[str, Any]) -> str:

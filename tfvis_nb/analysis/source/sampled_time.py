@@ -19,6 +19,7 @@ from tfvis_nb.analysis.source.waiting_time import waiting_ns
 from tfvis_nb.core.categories import beginning
 from tfvis_nb.core.metadata import GC_PAUSES, PYTHON_SAMPLES, THREAD_SAMPLES, table_of
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.python_rows import NEXT_BATCH
 from tfvis_nb.core.stacks import event_stacks
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
@@ -90,13 +91,15 @@ def task_samples(trace: Trace) -> list[TaskSamples]:
         at = np.clip(np.searchsorted(time, called["time_ns"]), 0, len(main) - 1)
         called = called.assign(ns=weight[at], event=_any_around(trace, calls, called["time_ns"].to_numpy()))
         thread = calling_thread(trace, here)
-        holder = innermost(trace, thread, time)
+        # Of JAX's thread only the batches are known. If workers make them, their samples have the time.
+        known = thread if len(thread) or (called["event"] >= 0).any() else _batches(trace, here)
+        holder = innermost(trace, known, time)
         main = main.assign(ns=weight, event=holder)
-        why = reasons(trace, thread, event_stacks(trace)[thread])
+        why = reasons(trace, known, event_stacks(trace)[known])
         of_python, works = np.zeros((2, len(here) + 1), bool)
-        ops = trace.events["op"].iloc[thread]
-        works[thread] = why != WAITING
-        of_python[thread] = ((why == RUNTIME) & ~beginning(ops, _DELETING)) | beginning(ops, PYTHON_CALL)
+        ops = trace.events["op"].iloc[known]
+        works[known] = why != WAITING
+        of_python[known] = ((why == RUNTIME) & ~beginning(ops, _DELETING)) | beginning(ops, PYTHON_CALL)
         waits = lock_waits(trace).get(task)
         runs = np.ones(len(time), bool) if waits is None else ~waits.at(time)
         held, inside = (mask[np.where(holder < 0, -1, holder)] & runs for mask in (of_python, works))
@@ -137,6 +140,11 @@ def sampled_time(trace: Trace, rows: np.ndarray) -> SampledTime:
 def all_sampled_time(trace: Trace) -> SampledTime:
     """Return `sampled_time` of all events."""
     return sampled_time(trace, np.arange(len(trace.events)))
+
+
+def _batches(trace: Trace, here: np.ndarray) -> np.ndarray:
+    """Return the events in which Python takes batches; the recording only has those of one thread."""
+    return np.flatnonzero(here & (trace.events["op"] == NEXT_BATCH).to_numpy(bool))
 
 
 def _samples(trace: Trace, subject: str, task: str) -> pd.DataFrame:
