@@ -24,6 +24,7 @@ from tfvis_nb.recording.jax.tracer import JaxTracer
 from tfvis_nb.recording.options import FRAMEWORKS, DeviceLevel, Framework, Level, Mode, TraceOptions
 from tfvis_nb.recording.out_of_memory import is_out_of_memory, out_of_memory
 from tfvis_nb.recording.patches import Replacements
+from tfvis_nb.recording.python_rows import PACKAGES
 from tfvis_nb.recording.python_samples import PythonSampler
 from tfvis_nb.recording.recorded_trace import RecordedTrace
 from tfvis_nb.recording.sigterm import finish_at_sigterm, no_longer
@@ -99,7 +100,7 @@ class Recorder(ContextDecorator):
                         _enclosing._suspend()
                 # Keras may import its backend, and the block may import both.
                 wanted = {name: begin[name] for name in frameworks}
-                self._imports = Imports(wanted | {"keras": self._mark_batches})
+                self._imports = Imports(wanted | dict.fromkeys(PACKAGES, self._mark_python))
                 self._imports.watch()
                 self._threads.install()
                 self._dumps.install()
@@ -181,9 +182,9 @@ class Recorder(ContextDecorator):
             if not self._suspended:
                 self._jax.install()
 
-    def _mark_batches(self) -> None:
+    def _mark_python(self) -> None:
         if self._jax is not None and not self._suspended:
-            self._jax.mark_batches()
+            self._jax.mark_python()
 
     def _suspend(self) -> None:
         """Leave the profilers to a recording that begins inside this one."""

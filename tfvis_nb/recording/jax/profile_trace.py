@@ -6,6 +6,7 @@ import pyarrow.compute as pc
 
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.nested_columns import PROGRAM
+from tfvis_nb.core.python_rows import CALLBACK, NEXT_BATCH, SAVING
 from tfvis_nb.core.stacks import STACK
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
@@ -17,7 +18,7 @@ from tfvis_nb.recording.profiler.capture import XSpace
 from tfvis_nb.recording.stacks.sources import put_program_stacks
 from tfvis_nb.texts import Text, id_of
 
-_IDLE = {"PythonRefManager::CollectGarbage", "python"}
+_IDLE = {"PythonRefManager::CollectGarbage", "python", NEXT_BATCH, CALLBACK, SAVING}
 """The types of rows in a program that has imported JAX without using it."""
 
 _PROGRAM = f"jit_{WAIT}("

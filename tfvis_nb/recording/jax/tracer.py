@@ -22,6 +22,7 @@ from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.profiler.capture import XSpace, written
 from tfvis_nb.recording.profiler.keras_steps import KerasSteps
 from tfvis_nb.recording.profiler.user_profiler import ProfilerHandover
+from tfvis_nb.recording.python_rows import PythonRows
 from tfvis_nb.texts import Text
 
 
@@ -37,6 +38,7 @@ class JaxTracer:
         self.remarks: dict[str, None] = {}
         self._options = options
         self._keras = KerasSteps("jax", _mark)
+        self._python = PythonRows("jax", _mark)
         self._replacements = Replacements()
         self._lock = threading.RLock()
         self._profile: JaxProfile | None = None
@@ -50,7 +52,7 @@ class JaxTracer:
 
         self._open = True
         self._replacements.put(profiler, "_profiler", lambda original: JaxBindings(original, self))
-        self.mark_batches()
+        self.mark_python()
         wanted = self._options.framework == "jax" or "tensorflow" not in sys.modules
         if wanted or xla_bridge.backends_are_initialized():
             self._begin()
@@ -71,13 +73,15 @@ class JaxTracer:
                 self._began = True
                 self._profile = JaxProfile(self._options.profiler_levels)
 
-    def mark_batches(self) -> None:
-        """Start marking Keras's batches, if Keras is imported."""
+    def mark_python(self) -> None:
+        """Start marking Keras's batches, and the Python of imported packages that has rows."""
         self._keras.install()
+        self._python.install()
 
     def remove(self) -> None:
         """End the profile, and restore everything."""
         self._keras.remove()
+        self._python.remove()
         self._replacements.undo()
         with self._lock:
             self._open = self._lent = self._began = False
@@ -94,6 +98,7 @@ class JaxTracer:
         self._lock = threading.RLock()
         self._open = self._lent = False
         self._keras.remove()
+        self._python.remove()
         self._replacements.undo()
         if self._profile is not None:
             self._profile.leave()

@@ -19,6 +19,12 @@ PHASES = ("train", "test", "predict")
 _BACKEND = "keras.src.backend.config"
 
 
+def keras_runs_on(backend: str) -> bool:
+    """Return whether Keras uses a backend; older ones have none to choose."""
+    chosen = getattr(sys.modules.get(_BACKEND), "backend", None)
+    return chosen is None or chosen() == backend
+
+
 class KerasSteps:
     """Marks the batches while it is installed.
 
@@ -44,8 +50,7 @@ class KerasSteps:
         callbacks = getattr(module, "CallbackList", None)  # absent while the module is being imported
         if callbacks is None:
             return False
-        backend = getattr(sys.modules.get(_BACKEND), "backend", None)
-        if not self._marking and (backend is None or backend() == self._backend):
+        if not self._marking and keras_runs_on(self._backend):
             self._marking = True
             for phase in PHASES:
                 self._replacements.put(callbacks, f"on_{phase}_batch_begin", self._beginning(phase))
