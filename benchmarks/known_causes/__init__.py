@@ -11,7 +11,7 @@ Each module of `programs` is one program. Before it is recorded, it states:
     the reason in ``WHY_NOT``, if the replay cannot express the repair.
 ``REPORTED``
     A public report of this cause.
-``STEPS``, ``WARM``, ``EVERY``, ``TASKS``
+``STEPS``, ``WARM``, ``EVERY``, ``TASKS``, ``BACKEND``
     As in `program.Program`.
 
 ``make(slow)`` builds the program or its twin, and returns a function that runs a number of steps.

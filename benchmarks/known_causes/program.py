@@ -32,6 +32,8 @@ class Program(NamedTuple):
     """The cause appears in each n-th step: the mean step counts, otherwise the lower quartile."""
     tasks: int
     """Processes that run together, each recorded."""
+    backend: str
+    """The backend of Keras, in a process that starts without TensorFlow; empty for TensorFlow."""
 
     @property
     def file(self) -> Path:
@@ -85,7 +87,7 @@ def load(name: str) -> Program:
     for node in ast.parse(source).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
             target = node.targets[0].id
-            if target in ("CAUSE", "ALSO", "WHAT", "WHY_NOT", "STEPS", "WARM", "EVERY", "TASKS"):
+            if target in ("CAUSE", "ALSO", "WHAT", "WHY_NOT", "STEPS", "WARM", "EVERY", "TASKS", "BACKEND"):
                 found[target] = ast.literal_eval(node.value)
     lines = tuple(number for number, line in enumerate(source.splitlines(), 1) if line.endswith(MARK))
     cause = frozenset(found.get("CAUSE", {None}) or ())
@@ -107,6 +109,7 @@ def load(name: str) -> Program:
         found.get("WARM", 5),
         found.get("EVERY", 1),
         found.get("TASKS", 1),
+        found.get("BACKEND", ""),
     )
 
 

@@ -22,15 +22,15 @@ SETTINGS = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
 
 
 def recorded(program: Program, variant: str, repeat: int, folder: Path) -> str:
-    """Record a variant in processes of its own, which have imported TensorFlow; return what went wrong."""
+    """Record a variant in processes of its own, most with TensorFlow imported; return what went wrong."""
     os.environ.update(SETTINGS)
-    forked = multiprocessing.get_context("forkserver")
-    forked.set_forkserver_preload(["tensorflow", "tfvis_nb"])
+    context: Any = multiprocessing.get_context("spawn" if program.backend else "forkserver")
+    context.set_forkserver_preload(["tensorflow", "tfvis_nb"])
     cluster = addresses(worker=program.tasks)
-    together = forked.Barrier(program.tasks, timeout=TIMEOUT_S)
+    together = context.Barrier(program.tasks, timeout=TIMEOUT_S)
     with tempfile.TemporaryDirectory() as scratch:
         started = [
-            forked.Process(
+            context.Process(
                 target=_record, args=(program.name, variant, repeat, folder, task, cluster, together, scratch)
             )
             for task in range(program.tasks)
@@ -74,6 +74,8 @@ def _record(
     tempfile.tempdir = scratch
     with contextlib.suppress(PermissionError):
         os.nice(-5)  # Before threads start, so that other programs change the times less.
+    if program.backend:
+        os.environ["KERAS_BACKEND"] = program.backend
     if program.tasks > 1:
         os.environ["TF_CONFIG"] = json.dumps({"cluster": cluster, "task": {"type": "worker", "index": task}})
     try:
