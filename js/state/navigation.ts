@@ -161,7 +161,8 @@ export class Navigation {
   keepInSight(id: number): void {
     const { store } = this;
     const top = store.placement.top(id);
-    if (top !== null && !this.isInSight(id)) store.scrollTo(top - store.height / 2);
+    // A hidden output has no height.
+    if (top !== null && !this.isInSight(id)) store.scrollTo(top - Math.max(store.height / 2, HEADROOM));
   }
 
   /** The same for all selected events: lanes that lie too far apart are pinned to the top because they belong
