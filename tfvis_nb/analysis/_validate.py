@@ -83,6 +83,8 @@ def _shallow_copy(table: Any) -> Any:
 
 def _hashable(name: str, value: Any) -> tuple[str, type, Hashable] | None:
     """Return a key that is equal only for equal arguments, unlike 1 and True; None if there is none."""
+    if isinstance(value, np.ndarray) and value.size > _MOST_ROWS:
+        return None
     if isinstance(value, list | set | frozenset | np.ndarray):
         value = tuple(value)
     try:

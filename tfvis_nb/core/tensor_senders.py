@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from tfvis_nb.core.executions import Executions
+from tfvis_nb.core.text_rows import text_rows, texts_of
 
 _TRANSFERRED = r"^(?:edge_\d+_)?(?P<node>.+)$"
 
@@ -79,7 +80,7 @@ class NumberedEvents:
     def moves(self) -> Moves:
         """Return all received or copied tensors."""
         event = np.sort(np.concatenate([self.received, self.copied]))
-        encoded = texts_of(self.events["tensor"].iloc[event]).dictionary_encode()
+        encoded = texts_of(text_rows(self.events["tensor"], event)).dictionary_encode()
         tensor = encoded.indices.to_numpy().astype(np.int64)
         made_by = pc.struct_field(pc.extract_regex(encoded.dictionary, _TRANSFERRED), "node")
         named = self.device_of("destination")[event]
@@ -120,9 +121,3 @@ def numbers(texts: pa.Array, names: pa.Array) -> np.ndarray:
     indices = pc.index_in(texts.cast(names.type), names, skip_nulls=True).fill_null(-1)
     of_texts: np.ndarray = indices.to_numpy(zero_copy_only=False).astype(np.int64)
     return of_texts
-
-
-def texts_of(column: pd.Series) -> pa.Array:
-    """Return the texts of a column, which may have several chunks, in one chunk; missing ones are empty."""
-    texts = pc.fill_null(pa.array(column).cast(pa.large_string()), "")
-    return pa.concat_arrays(texts.chunks) if isinstance(texts, pa.ChunkedArray) else texts

@@ -8,6 +8,7 @@ import pandas as pd
 from tfvis_nb.core.categories import containing
 from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.row_numbers import number_rows
+from tfvis_nb.core.text_rows import text_rows
 
 _RANK = re.compile(r"rank (\d+)\b")
 
@@ -58,14 +59,15 @@ def announcements(events: pd.DataFrame) -> pd.DataFrame:
     end = (events["start_ns"] + events["duration_ns"]).to_numpy(np.int64)
     until = np.where(table["collective"] >= 0, table["collective"], table["event"])
     table = table.assign(until=until).explode("rows").dropna(subset="rows")
-    ready = events[["step", "name", "start_ns", "detail"]].iloc[table["rows"].to_numpy(np.int64)]
-    rank = ready["detail"].astype(object).str.extract(_RANK, expand=False).to_numpy()
+    rows = table["rows"].to_numpy(np.int64)
+    ready = events[["step", "start_ns"]].iloc[rows]
+    rank = text_rows(events["detail"], rows).astype(object).str.extract(_RANK, expand=False).to_numpy()
     until = table["until"].to_numpy(np.int64)
     announced = pd.DataFrame(
         {
-            "event": table["rows"].to_numpy(np.int64),
+            "event": rows,
             "step": ready["step"].to_numpy(),
-            "name": ready["name"].to_numpy(),
+            "name": text_rows(events["name"], rows).to_numpy(),
             "op": events["op"].iloc[until].astype(object).to_numpy(),
             "task": [f"rank {number}" for number in rank],
             "start_ns": ready["start_ns"].to_numpy(np.int64),

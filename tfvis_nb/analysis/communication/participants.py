@@ -9,6 +9,7 @@ from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.labels import natural
 from tfvis_nb.core.nested_columns import EXECUTOR
 from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.text_rows import text_rows
 from tfvis_nb.core.trace import Trace
 
 _KEY = ["step", "which", "group"]
@@ -44,12 +45,13 @@ def collective_rows(trace: Trace) -> pd.DataFrame:
     """
     events = trace.events
     chosen = recorded_collectives(events)
-    columns = ["step", "name", "op", "task", "start_ns", "duration_ns"]
-    table: pd.DataFrame = events.loc[chosen, columns].reset_index(drop=True)
     rows = np.flatnonzero(chosen).astype(np.int64)
+    table: pd.DataFrame = events[["step", "op", "task", "start_ns", "duration_ns"]].iloc[rows]
+    table.insert(1, "name", text_rows(events["name"], rows))
+    table = table.reset_index(drop=True)
     table.insert(0, "event", rows)
     table["place"] = _places(trace, rows)
-    table["group"] = process_groups(events.loc[chosen, ["detail"]]).to_numpy(object)
+    table["group"] = process_groups(text_rows(events["detail"], rows).to_frame()).to_numpy(object)
     table["which"] = table["name"].astype(object) + "\0" + table["op"].astype(object).fillna("")
     alone = table.groupby(_KEY)["place"].transform("nunique") == 1
     alone &= table.groupby(_KEY)["task"].transform("nunique") == 1

@@ -8,6 +8,7 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.communication.transfers import transfers
 from tfvis_nb.analysis.dataflow.edges import edges as edges_of
 from tfvis_nb.analysis.unavailable import cannot_say, why_not
+from tfvis_nb.core.text_rows import text_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
@@ -158,7 +159,7 @@ class _Ends:
 
     def names(self, event: np.ndarray) -> pd.Series:
         """Return the names of events; empty for -1."""
-        of_events = self._names.iloc[np.maximum(event, 0)].astype(object).to_numpy()
+        of_events = text_rows(self._names, np.maximum(event, 0)).astype(object).to_numpy()
         named: pd.Series = pd.Series(np.where(event >= 0, of_events, ""), dtype=event_table.TEXT)
         return named
 

@@ -170,21 +170,19 @@ class Backtracker:
         clipped = np.clip(times.ready[event], visits.released_at, visits.began_at)
         ready_at = np.where(has_ready, clipped, visits.released_at)
         not_ready, waiting = self._waits(visits, has_ready)
-        count = len(event)
         # The four segments of each visit, latest first, between consecutive boundaries.
-        boundaries = np.stack([visits.left_at, ended_at, visits.began_at, ready_at, visits.released_at], 1)
-        boundaries = np.maximum(boundaries, since[visits.walk][:, None])
-        wait = np.stack([np.full(count, _UNKNOWN), np.full(count, _RUNNING), waiting, not_ready], 1)
-        kind = np.stack([np.full(count, _NO_KIND), visits.came_by, visits.waited_by, visits.waited_by], 1)
-        kept = np.flatnonzero(boundaries[:, :-1] != boundaries[:, 1:])
-        visit, segment = np.divmod(kept, 4)
+        boundaries = np.stack([visits.left_at, ended_at, visits.began_at, ready_at, visits.released_at])
+        boundaries = np.maximum(boundaries, since[visits.walk])
+        visit, segment = np.divmod(np.flatnonzero((boundaries[:-1] != boundaries[1:]).T), 4)
+        waits = np.where(segment == 2, waiting[visit], not_ready[visit])
+        kinds = np.where(segment == 1, visits.came_by[visit], visits.waited_by[visit])
         return PathSegments(
             visits.walk[visit],
-            boundaries[visit, segment + 1],
-            boundaries[visit, segment],
+            boundaries[segment + 1, visit],
+            boundaries[segment, visit],
             event[visit],
-            wait.reshape(-1)[kept],
-            kind.reshape(-1)[kept],
+            np.where(segment > 1, waits, np.array([_UNKNOWN, _RUNNING])[np.minimum(segment, 1)]),
+            np.where(segment > 0, kinds, _NO_KIND),
         )
 
     def _waits(self, visits: _Visits, has_ready: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.communication.participants import participants
 from tfvis_nb.analysis.events.activity import NUMBER, accelerators, activity
-from tfvis_nb.analysis.events.nesting import nests, parents
+from tfvis_nb.analysis.events.nesting import nests, parents_of
 from tfvis_nb.core.categories import is_kind, map_categories
 from tfvis_nb.core.search_sorted import bisect_ranges
 from tfvis_nb.core.trace import Trace
@@ -107,7 +107,7 @@ class Times:
         self.counts = ~(host & (with_executor[self.task] | (idle & on_accelerator)))
         self.counts &= ~sync | on_accelerator
         self.thread = nests(events) & self.counts
-        self.parent = np.where(self.counts, parents(events), -1)
+        self.parent = np.where(self.counts, parents_of(trace), -1)
         self.parent[(self.parent >= 0) & ~self.counts[self.parent]] = -1
         self.lane = np.full(len(events), -1, np.int64)
         rows = np.flatnonzero(self.thread)

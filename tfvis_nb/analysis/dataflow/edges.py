@@ -12,7 +12,8 @@ from tfvis_nb.core.categories import containing, is_kind
 from tfvis_nb.core.devices import HOROVOD
 from tfvis_nb.core.executions import Executions
 from tfvis_nb.core.row_numbers import number_rows
-from tfvis_nb.core.tensor_senders import NumberedEvents, texts_of
+from tfvis_nb.core.tensor_senders import NumberedEvents
+from tfvis_nb.core.text_rows import text_rows, texts_of
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.kinds import DEVICE
 
@@ -71,7 +72,7 @@ class _Finder(NumberedEvents):
 
     def _feed(self) -> None:
         """Link inputs with their producers, directly or through a transfer."""
-        listed = inputs(texts_of(self.events["detail"].iloc[self.executor]), self.names)
+        listed = inputs(texts_of(text_rows(self.events["detail"], self.executor)), self.names)
         row, given = graph_inputs(self.trace, self.executor)
         if len(row):
             listed = listed.joined(graph_nodes(row, given, self.names))

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 
 from tfvis_nb.analysis.dataflow.recorded_links import link_numbers, recorded_links
-from tfvis_nb.analysis.events.nesting import parents
+from tfvis_nb.analysis.events.nesting import parents_of
+from tfvis_nb.core.text_rows import text_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 
@@ -35,14 +36,14 @@ def function_runs(trace: Trace, parent: np.ndarray | None = None) -> FunctionRun
     """
     number = np.full(len(trace.events), -1)
     rows, consumed = link_numbers(trace.nested, "consumed")
-    ran = (trace.events["name"].iloc[rows] == _EXECUTOR).to_numpy(bool)
+    ran = (text_rows(trace.events["name"], rows) == _EXECUTOR).to_numpy(bool)
     if not ran.any():
         return FunctionRuns(number, np.zeros(0, np.int64))
-    parent = parents(trace.events) if parent is None else parent
+    parent = parents_of(trace) if parent is None else parent
     part, run = pd.factorize(consumed[ran])
     callers = _callers(trace, run)
     around = np.append(parent, -1)[callers]
-    is_call = (trace.events["name"].iloc[around] == _CALL).to_numpy(bool) & (around >= 0)
+    is_call = (text_rows(trace.events["name"], around) == _CALL).to_numpy(bool) & (around >= 0)
     _, first, group = np.unique(
         np.where(is_call, around, -2 - np.arange(len(run))), return_index=True, return_inverse=True
     )

@@ -17,6 +17,7 @@ from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.python_rows import CALLBACK, NEXT_BATCH, SAVING
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.step_spans import cut_to_steps
+from tfvis_nb.core.text_rows import text_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import NO_STEP
 from tfvis_nb.kinds import KERNELS, USUAL_ACTIVITY
@@ -224,13 +225,17 @@ def _in_tasks_of(events: pd.DataFrame, chosen: np.ndarray) -> np.ndarray:
 def _tokens(events: pd.DataFrame, chosen: np.ndarray) -> np.ndarray:
     """Return the chosen events that wait for other workers instead of input."""
     rows = np.flatnonzero(chosen)
-    of_rows: np.ndarray = rows[events["name"].iloc[rows].str.fullmatch(_TOKEN.pattern).to_numpy(bool)]
+    of_rows: np.ndarray = rows[text_rows(events["name"], rows).str.fullmatch(_TOKEN.pattern).to_numpy(bool)]
     return of_rows
 
 
 def _eager(events: pd.DataFrame, chosen: np.ndarray) -> np.ndarray:
     """Return the chosen events that run an op eagerly."""
-    mask: np.ndarray = events["detail"][chosen].str.startswith("EagerLocalExecute: ").to_numpy(bool)
+    mask: np.ndarray = (
+        text_rows(events["detail"], np.flatnonzero(chosen))
+        .str.startswith("EagerLocalExecute: ")
+        .to_numpy(bool)
+    )
     return mask
 
 
@@ -240,5 +245,5 @@ def _markers(trace: Trace, is_host: np.ndarray) -> np.ndarray:
     marked = np.zeros(len(is_host), bool)
     if names:
         rows = np.flatnonzero(is_host & (trace.events["step"] != NO_STEP).to_numpy())
-        marked[rows] = trace.events["name"].iloc[rows].isin(names).to_numpy()
+        marked[rows] = text_rows(trace.events["name"], rows).isin(names).to_numpy()
     return marked

@@ -76,6 +76,14 @@ def parents(events: pd.DataFrame, among: np.ndarray | None = None) -> np.ndarray
     return parent
 
 
+@per_trace
+def parents_of(trace: Trace) -> np.ndarray:
+    """Return the `parents` of all events of a trace (read only)."""
+    parent = parents(trace.events)
+    parent.flags.writeable = False
+    return parent
+
+
 def self_times(events: pd.DataFrame, among: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return the self time of each event (ns): its duration without nested events; and whether it is known.
 
@@ -84,9 +92,12 @@ def self_times(events: pd.DataFrame, among: np.ndarray | None = None) -> tuple[n
     and loops in an executor's lane, whose ops have their own rows. The self times of a lane add up to the
     time its events cover, unless events overlap without being nested.
     """
+    return _self_times(events, parents(events, among))
+
+
+def _self_times(events: pd.DataFrame, parent: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     duration = _column(events, "duration_ns")
     own = duration.copy()
-    parent = parents(events, among)
     is_op = is_kind(events, "op")
     inner = np.flatnonzero(parent >= 0)
     if len(inner):
@@ -111,7 +122,7 @@ def give_to_ops(parent: np.ndarray, own: np.ndarray, wraps: np.ndarray, is_op: n
 @per_trace
 def self_times_of(trace: Trace) -> tuple[np.ndarray, np.ndarray]:
     """Return the `self_times` of all events of a trace."""
-    return self_times(trace.events)
+    return _self_times(trace.events, parents_of(trace))
 
 
 def _column(events: pd.DataFrame, name: str) -> np.ndarray:

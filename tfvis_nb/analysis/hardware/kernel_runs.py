@@ -14,6 +14,7 @@ from tfvis_nb.analysis.hardware.tensor_cores import could_use_tensor_cores, uses
 from tfvis_nb.core.categories import containing, is_kind
 from tfvis_nb.core.per_trace import per_trace
 from tfvis_nb.core.row_numbers import number_rows
+from tfvis_nb.core.text_rows import text_rows
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.kinds import COPIES
 
@@ -54,14 +55,15 @@ def kernel_runs(trace: Trace) -> pd.DataFrame:
     code = detail.indices.to_numpy()
     names = np.array([*(_FACTS.split(text, maxsplit=1)[0] for text in texts), ""], object)[code]
     unnamed = np.flatnonzero(names == "")
-    names[unnamed] = events["name"].iloc[rows[unnamed]].fillna("").to_numpy(object)
+    names[unnamed] = text_rows(events["name"], rows[unnamed]).fillna("").to_numpy(object)
     blocks = np.array([*(launch_configuration(text).blocks for text in texts), 0], object)[code]
     ops = np.array([*map(str, events["op"].cat.categories), ""], object)
     table = pd.DataFrame(
         {
             "event": rows,
-            "name": names,
-            "op": ops[events["op"].cat.codes.to_numpy()[rows]],
+            # As objects: pandas 3 would make Arrow texts of hundreds of thousands of references to a few.
+            "name": pd.Series(names, dtype=object),
+            "op": pd.Series(ops[events["op"].cat.codes.to_numpy()[rows]], dtype=object),
             "duration_ns": events["duration_ns"].to_numpy(np.int64)[rows],
             # A grid has at most 2**31 - 1 blocks in x and 65,535 each in y and z; the text may contain any
             # number.

@@ -9,7 +9,7 @@ from tfvis_nb.analysis.dataflow.edges import edges as edges_of
 from tfvis_nb.analysis.dataflow.recorded_links import launches
 from tfvis_nb.analysis.events.activity import accelerators
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
-from tfvis_nb.analysis.events.nesting import parents, self_times_of
+from tfvis_nb.analysis.events.nesting import parents_of, self_times_of
 from tfvis_nb.analysis.hardware.op_work import op_work
 from tfvis_nb.analysis.hardware.peak_rates import type_of
 from tfvis_nb.analysis.programs.hlo_ops import hlo_ops, instruction_events, texts_of
@@ -64,7 +64,7 @@ def _launched(trace: Trace, ops: pd.DataFrame) -> pd.DataFrame:
         event = np.concatenate([launched, edges["target"].to_numpy()])
         counted = np.zeros(len(trace.events), bool)
         counted[ops["event"].to_numpy()] = True
-        parent = parents(trace.events)
+        parent = parents_of(trace)
         # The launching call of a host thread is nested in the op.
         while (outward := (execution >= 0) & ~counted[execution]).any():
             execution[outward] = parent[execution[outward]]

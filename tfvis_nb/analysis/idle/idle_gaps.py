@@ -155,7 +155,11 @@ def idle_gaps(trace: Trace) -> pd.DataFrame:
     first = np.flatnonzero(new)
     last = np.append(first[1:], len(new))[: len(first)] - 1
     group = np.cumsum(new) - 1
-    longest = np.lexsort((pieces.start - pieces.end, group))[first]
+    length = pieces.end - pieces.start
+    as_long = np.flatnonzero(length == np.maximum.reduceat(length, first)[group])[::-1]
+    longest = np.empty(len(first), np.int64)
+    # In reverse order, so that the first of equally long segments stays.
+    longest[group[as_long]] = as_long
     gap = pieces.walk[first]
     table = here.table.take(idle.device_row[gap]).reset_index(drop=True)
     table["start_ns"] = pieces.start[last]

@@ -12,7 +12,7 @@ from tfvis_nb.analysis.idle.idle_gaps import idle_gaps
 from tfvis_nb.analysis.idle.launch_gaps import PARTS as GAP_PARTS
 from tfvis_nb.analysis.idle.launch_gaps import gaps_between, on_devices, why_unknown
 from tfvis_nb.analysis.unavailable import cannot_say
-from tfvis_nb.core.intervals import overlap, union
+from tfvis_nb.core.intervals import Segments, overlap, union
 from tfvis_nb.core.step_spans import STEP_NS
 from tfvis_nb.core.trace import Trace
 
@@ -160,7 +160,8 @@ def launch_stretches(trace: Trace) -> pd.DataFrame:
     assert ran is not None
     gaps = gaps_between(trace, ran)
     gaps = gaps[_is_late(gaps)]
-    gaps = gaps.assign(wait_ns=_launch_waits(trace, ran.here, gaps))
+    waits = _launch_waits(trace, ran.here)
+    gaps = gaps.assign(wait_ns=_inside(waits, gaps))
     gaps = gaps[2 * gaps["wait_ns"] > gaps["duration_ns"]].reset_index(drop=True)
     begin, length, wait = (gaps[name].to_numpy() for name in ("start_ns", "duration_ns", "wait_ns"))
     device_row = gaps["device_row"].to_numpy()
@@ -170,7 +171,7 @@ def launch_stretches(trace: Trace) -> pd.DataFrame:
     table["duration_ns"] = (begin + length)[last] - begin[first]
     # All such waits in the stretch, including those in gaps that end with a launch in time.
     inside = table.assign(device_row=device_row[first])
-    table["launch_wait_ns"] = _launch_waits(trace, ran.here, inside)
+    table["launch_wait_ns"] = _inside(waits, inside)
     table["late"] = last - first + 1
     table["share"] = table["launch_wait_ns"] / table["duration_ns"]
     op = trace.events["op"].iloc[gaps["event"].to_numpy()]
@@ -185,8 +186,8 @@ def _is_late(gaps: pd.DataFrame) -> np.ndarray:
     return late
 
 
-def _launch_waits(trace: Trace, here: StepDevices, gaps: pd.DataFrame) -> np.ndarray:
-    """Return the time of each gap with the cause ``late launch``; ``device_row`` is a row of `here`."""
+def _launch_waits(trace: Trace, here: StepDevices) -> Segments:
+    """Return the gaps with the cause ``late launch``, by row of `here`."""
     idle = idle_gaps(trace)
     idle = idle[(idle["cause"] == "late launch").to_numpy()]
     # A whole task is named like its events without a device.
@@ -197,7 +198,11 @@ def _launch_waits(trace: Trace, here: StepDevices, gaps: pd.DataFrame) -> np.nda
     )
     device_row = of_device[rows.get_indexer(wanted)]
     begin = idle["start_ns"].to_numpy()
-    waits = union(device_row, begin, begin + idle["duration_ns"].to_numpy())
+    return union(device_row, begin, begin + idle["duration_ns"].to_numpy())
+
+
+def _inside(waits: Segments, gaps: pd.DataFrame) -> np.ndarray:
+    """Return how much of each gap (``device_row``, ``start_ns``, ``duration_ns``) the waits cover, in ns."""
     start = gaps["start_ns"].to_numpy()
     return overlap(waits, gaps["device_row"].to_numpy(), start, start + gaps["duration_ns"].to_numpy())
 

@@ -9,6 +9,8 @@ import pyarrow.compute as pc
 
 from tfvis_nb.analysis.memory.from_run_metadata import NEVER
 from tfvis_nb.core.nested_lists import coded
+from tfvis_nb.core.per_trace import per_trace
+from tfvis_nb.core.text_rows import text_rows, texts_of
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.events import MOST_IN_ALL
 
@@ -20,6 +22,7 @@ _OP = re.compile(r"(?:^| )tf_op=(\S+)")
 _REQUESTED = re.compile(r"(?:^| )requested_bytes=(\d{1,18})(?= |$)")
 
 
+@per_trace
 def memory_events(trace: Trace) -> pd.DataFrame | None:
     """Return the allocations and deallocations of a profile, ordered by time; None if there are none.
 
@@ -80,12 +83,8 @@ def profiled_allocations(trace: Trace) -> pd.DataFrame | None:
 
 def _distinct(column: pd.Series, rows: np.ndarray) -> tuple[np.ndarray, list[str]]:
     """Return the distinct texts of rows, and the index of each row's text."""
-    # Numbering all texts of the column is faster than selecting those of the rows.
-    numbered = pa.array(column, pa.large_string()).dictionary_encode()
-    if isinstance(numbered, pa.ChunkedArray):
-        numbered = numbered.unify_dictionaries().combine_chunks()
-    used, which = np.unique(numbered.indices.to_numpy()[rows], return_inverse=True)
-    return which, numbered.dictionary.take(pa.array(used)).to_pylist()
+    numbered = texts_of(text_rows(column, rows)).dictionary_encode()
+    return numbered.indices.to_numpy(), numbered.dictionary.to_pylist()
 
 
 def _allocator(text: str) -> str:

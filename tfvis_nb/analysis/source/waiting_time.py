@@ -3,7 +3,7 @@
 import numpy as np
 
 from tfvis_nb.analysis.communication.collective_waits import collective_waits
-from tfvis_nb.analysis.events.nesting import parents, self_times, self_times_of
+from tfvis_nb.analysis.events.nesting import parents_of, self_times, self_times_of
 from tfvis_nb.analysis.source.lock_waits import lock_waits
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.per_trace import per_trace
@@ -38,7 +38,7 @@ def _in_collectives(trace: Trace) -> np.ndarray:
     end = start + duration
     arrived = np.full(len(events), -1)
     arrived[event] = start[event] + wait
-    parent = parents(events)
+    parent = parents_of(trace)
     inner = np.flatnonzero(parent >= 0)
     while len(within := inner[(arrived[inner] < 0) & (arrived[parent[inner]] >= 0)]):
         arrived[within] = arrived[parent[within]]

@@ -5,10 +5,9 @@ from typing import NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from tfvis_nb.analysis.events.locations import LOCATIONS, locations
-from tfvis_nb.analysis.events.nesting import parents, self_times, self_times_of
+from tfvis_nb.analysis.events.nesting import parents_of, self_times, self_times_of
 from tfvis_nb.analysis.events.unattributed import WAITING, reasons
 from tfvis_nb.analysis.source.waiting_time import waiting_ns
 from tfvis_nb.analysis.steps.layers import event_layers
@@ -19,6 +18,7 @@ from tfvis_nb.core.labels import NO_NAME, lane_label
 from tfvis_nb.core.row_numbers import number_rows
 from tfvis_nb.core.search_sorted import distinct_numbers
 from tfvis_nb.core.stacks import StackTable, event_stacks
+from tfvis_nb.core.text_rows import text_rows, texts_of
 from tfvis_nb.core.trace import Trace
 
 NO_LAYER = "(no layer)"
@@ -63,7 +63,7 @@ def frames(trace: Trace, by: str, side: str, rows: np.ndarray) -> Frames:
     else:
         own, known = self_times_of(trace)
         if by == "thread":
-            tree, frame = _by_thread(events, chosen)
+            tree, frame = _by_thread(trace, chosen)
         else:
             tree, frame = (_by_stack if by == "stack" else _by_layer)(trace, chosen)
     self_ns = np.where(known, own, 0)
@@ -175,8 +175,9 @@ class _Walk:
         return self._found.frame(frame, line, text)
 
 
-def _by_thread(events: pd.DataFrame, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
+def _by_thread(trace: Trace, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
     """Return frames of lanes and their nested events."""
+    events = trace.events
     builder = _Builder()
     columns = ["task", "device", "lane"]
     lane, _ = number_rows(*(events[column] for column in columns))
@@ -186,7 +187,7 @@ def _by_thread(events: pd.DataFrame, rows: np.ndarray) -> tuple[Tree, np.ndarray
     lanes = events[columns].iloc[shown[first]].astype(object).fillna("")
     for at, *where in zip(numbers.tolist(), *(lanes[name] for name in columns), strict=True):
         top[at] = builder.frame(0, at, lane_label(*where) or NO_NAME)
-    outer = parents(events)
+    outer = parents_of(trace)
     label, texts = np.zeros(len(events), np.int64), [""]
     label[shown], texts = _labels(events, shown)
     frame = np.full(len(events), -1, np.int64)
@@ -212,7 +213,6 @@ def _labels(events: pd.DataFrame, rows: np.ndarray) -> tuple[np.ndarray, list[st
     types = [str(text) for text in events["op"].cat.categories]
     label = events["op"].cat.codes.to_numpy(np.int64)[rows]
     unnamed = np.flatnonzero(~np.array([*map(bool, types), False])[label])
-    texts = pa.chunked_array(pa.array(events["name"])).combine_chunks().cast(pa.large_string())
-    names = pc.fill_null(texts.take(pa.array(rows[unnamed])), "").dictionary_encode()
+    names = texts_of(text_rows(events["name"], rows[unnamed])).dictionary_encode()
     label[unnamed] = len(types) + np.asarray(names.indices)
     return label, [*types, *(text or NO_NAME for text in names.dictionary.to_pylist())]

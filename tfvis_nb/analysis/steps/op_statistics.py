@@ -14,6 +14,7 @@ from tfvis_nb.analysis.events.locations import LOCATIONS, locations
 from tfvis_nb.analysis.events.nesting import self_times_of
 from tfvis_nb.analysis.unavailable import cannot_say
 from tfvis_nb.core.categories import map_categories
+from tfvis_nb.core.search_sorted import ascending
 from tfvis_nb.core.step_spans import of_steps
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
@@ -260,10 +261,8 @@ class SortedDurations:
     """
 
     def __init__(self, group: np.ndarray, count: int, duration: np.ndarray) -> None:
-        shortest_first = np.argsort(duration)
-        # Numpy sorts 16-bit integers in linear time.
-        narrow = group.astype(np.uint16) if count <= 1 << 16 else group
-        self.order = shortest_first[np.argsort(narrow[shortest_first], kind="stable")]
+        shortest_first = ascending(duration)
+        self.order = shortest_first[ascending(group[shortest_first])]
         """Indexes of the events: group by group, in each the shortest first."""
         self.sorted = duration[self.order]
         self.counts = np.bincount(group, minlength=count)
