@@ -19,7 +19,7 @@ TRACE = REPOSITORY / "tests" / "data" / "local_mlp_step1.pb"
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 """With which a release is tried."""
 
-EXTRAS = ["estimator", "fleet", "jax", "lab", "mcp", "pictures", "remote", "sql", "tensorflow"]
+EXTRAS = ["estimator", "fleet", "jax", "lab", "mcp", "nvml", "pictures", "remote", "sql", "tensorflow"]
 
 READ_AND_WRITE = """
 import sys

@@ -81,6 +81,7 @@ def test_pauses_between_steps_are_in_the_interval_only() -> None:
         "interval_alike": True,
         "p95_ns": None,
         "sum_ns": 30,
+        "joules": None,
     }
     assert trace.overview["outside"]["between_ns"] == 10
     assert re.search(r"Round of the loop +15 ns typical", str(trace.overview))

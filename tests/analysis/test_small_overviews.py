@@ -144,6 +144,7 @@ def test_a_percentile_needs_steps() -> None:
         "interval_alike": True,
         "p95_ns": 19,
         "sum_ns": 1190,
+        "joules": None,
     }
 
 
@@ -169,6 +170,7 @@ def test_a_trace_without_steps_has_an_overview() -> None:
         "interval_alike": True,
         "p95_ns": None,
         "sum_ns": 0,
+        "joules": None,
     }
     assert empty.overview["step_time"] is None
     assert repr(empty.overview) == empty.overview["headline"]

@@ -20,7 +20,9 @@ def table() -> pd.DataFrame:
 
 
 def test_steps() -> None:
-    assert tv.Trace(table(), step_labels={0: "warm up"}).steps.to_dict("list") == {
+    steps = tv.Trace(table(), step_labels={0: "warm up"}).steps
+    assert steps.pop("joules").isna().all()
+    assert steps.to_dict("list") == {
         "step": [0, 1],
         "start_ns": [5, 40],
         "end_ns": [19, 42],

@@ -177,8 +177,12 @@ def _metadata(metadata: Metadata, names: Names) -> Metadata:
 
 
 def _counters(table: pd.DataFrame, names: Names, later: int) -> pd.DataFrame:
+    replace = _replace(names, "counter")
     columns: dict[str, Any] = {
-        name: replaced_series(table[name], _replace(names, "counter")) for name in counters.SERIES
+        name: replaced_series(
+            table[name], lambda text: text if text in counters.OF_MACHINE else replace(text)
+        )
+        for name in counters.SERIES
     }
     return counters.build({"value": table["value"], "time_ns": table["time_ns"] + later, **columns})
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,26 @@ COLUMNS: dict[str, str] = {
     "value": "float64",
 }
 """Column name to dtype, in order. Times are epoch nanoseconds."""
+
+POWER, ENERGY, SM_CLOCK, THROTTLED = "power", "energy", "SM clock", "throttled"
+"""Counters of GPUs that recordings have: W, J since the first value, MHz, and 1 while clocks are lowered."""
+REASONS = (
+    "power cap",
+    "sync boost",
+    "heat",
+    "power brake",
+    "board limit",
+    "reliability",
+    "hardware slowdown",
+)
+"""Why they are lowered: the series of `THROTTLED`."""
+OF_MACHINE = frozenset(
+    (
+        *(POWER, ENERGY, SM_CLOCK, THROTTLED, "temperature", "memory in use", "utilization"),
+        *("maximum", "memory", "W", "J", "MHz", "°C", *REASONS),
+    )
+)
+"""The counters, series and units of samples of the machine, which name nothing of the program."""
 
 _PERCENT = re.compile(r"(?:^|[^a-z])(?:pct|percent)(?:[^a-z]|$)", re.IGNORECASE)
 _IN_PARENTHESES = re.compile(r"\(([^()]{1,12})\)\s*$")
@@ -138,6 +159,28 @@ def within(table: pd.DataFrame, start_ns: int, end_ns: int) -> pd.DataFrame:
     until[series_starts(table)[1:] - 1] = LATEST_NS
     kept = table[(time <= end_ns) & (until > start_ns)]
     return kept.assign(time_ns=np.maximum(kept["time_ns"].to_numpy(), start_ns)).reset_index(drop=True)
+
+
+def growth(table: pd.DataFrame, counter: str, start_ns: np.ndarray, end_ns: np.ndarray) -> np.ndarray:
+    """Return by how much all series of a counter have grown together from starts to ends (float64).
+
+    Between two values, a series grows evenly. NaN where no series has values before and after.
+
+    >>> table = build({"counter": ["energy"] * 2, "time_ns": [0, 10], "value": [0, 5]})
+    >>> growth(table, "energy", np.array([2, 9]), np.array([4, 11])).tolist()
+    [1.0, nan]
+    """
+    grown = np.full(len(start_ns), np.nan)
+    own = table[(table["counter"] == counter).to_numpy()]
+    ends = np.append(series_starts(own), len(own))
+    time, value = own["time_ns"].to_numpy(np.int64), own["value"].to_numpy(np.float64)
+    for first, last in pairwise(ends):
+        at, level = time[first:last], value[first:last]
+        # Relative times, because float64 has no nanoseconds since 1970.
+        before, after = (np.interp(edge - at[0], at - at[0], level) for edge in (start_ns, end_ns))
+        known = (start_ns >= at[0]) & (end_ns <= at[-1])
+        grown[known] = np.nan_to_num(grown[known]) + (after - before)[known]
+    return grown
 
 
 def unit_of(*names: str) -> str:

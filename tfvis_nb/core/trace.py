@@ -158,12 +158,15 @@ class Trace(TraceTables, HtmlExport, PictureExport):
 
     @cached_property
     def steps(self) -> pd.DataFrame:
-        """One row per step: step, start_ns, end_ns, duration_ns, events, label.
+        """One row per step: step, start_ns, end_ns, duration_ns, events, label, joules.
 
         Events outside all steps form one row with the step -1 (`tfvis_nb.events.NO_STEP`). Steps of JAX
-        follow each other: one starts at the earliest when the one before it ends.
+        follow each other: one starts at the earliest when the one before it ends. ``joules`` is the energy
+        that the GPUs used from start to end; NaN if it was not recorded.
         """
-        return step_table(self.events, self.step_labels)
+        table = step_table(self.events, self.step_labels)
+        edges = (table[name].to_numpy("int64") for name in ("start_ns", "end_ns"))
+        return table.assign(joules=counter_table.growth(self.recorded_counters, counter_table.ENERGY, *edges))
 
     @property
     def charts(self) -> Charts:

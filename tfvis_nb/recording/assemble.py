@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import numpy as np
 import pandas as pd
 
+from tfvis_nb.core import counters
 from tfvis_nb.core.categories import is_kind
 from tfvis_nb.core.metadata import MOST_ROWS, RETURNS, table_of
 from tfvis_nb.core.trace import Trace
@@ -23,6 +24,7 @@ from tfvis_nb.reading.xspace.epoch import on_the_clock
 from tfvis_nb.recording.jax.profile_trace import profile_trace
 from tfvis_nb.recording.jax.tracer import JaxTracer
 from tfvis_nb.recording.kept_rows import kept_rows
+from tfvis_nb.recording.machine_samples import MachineSampler
 from tfvis_nb.recording.model_layers import put_live_layers
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.profiler.capture import XSpace
@@ -44,6 +46,7 @@ def assembled(
     tensorflow: TensorFlowTracer | None,
     jax: JaxTracer | None,
     python: PythonSampler | None,
+    machine: MachineSampler | None,
     options: TraceOptions,
 ) -> Trace | None:
     """Read all recorded data onto one time axis; None if there is none.
@@ -82,6 +85,10 @@ def assembled(
     if python is not None:
         everything.metadata |= python.metadata()
         put_sampled_lines(everything, python.lines())
+    if machine is not None:
+        tasks = everything.events["task"].unique().tolist()
+        sampled = machine.counters(str(tasks[0]) if len(tasks) == 1 else "")
+        everything.recorded_counters = counters.joined([everything.recorded_counters, sampled])
     if tensorflow is not None:
         everything = _under_own_task(everything)
     everything.profiles = profiles

@@ -11,6 +11,7 @@ from tfvis_nb.core.metadata import Metadata
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.recording.gpu.cupti import note_of
 from tfvis_nb.recording.jax.tracer import JaxTracer
+from tfvis_nb.recording.machine_samples import MachineSampler
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.python_samples import PythonSampler
 from tfvis_nb.recording.sessions.runs import Run, SessionTracer
@@ -56,6 +57,7 @@ class RecordedTrace(Trace):
         tensorflow: TensorFlowTracer | None,
         jax: JaxTracer | None,
         python: PythonSampler | None,
+        machine: MachineSampler | None,
         options: TraceOptions,
         remarks: Sequence[str] = (),
         failure: Metadata | None = None,
@@ -84,7 +86,7 @@ class RecordedTrace(Trace):
         from tfvis_nb.analysis.findings.out_of_memory import ended
         from tfvis_nb.recording.assemble import assembled
 
-        trace = assembled(runs, tensorflow, jax, python, options)
+        trace = assembled(runs, tensorflow, jax, python, machine, options)
         if trace is None and failure:
             trace = Trace(event_table.build({}, rows=0))
         if trace is None:

@@ -21,6 +21,7 @@ from tfvis_nb.core.options import only_known_options
 from tfvis_nb.recording.heap_dumps import HeapDumps
 from tfvis_nb.recording.imports import Imports
 from tfvis_nb.recording.jax.tracer import JaxTracer
+from tfvis_nb.recording.machine_samples import MachineSampler
 from tfvis_nb.recording.options import FRAMEWORKS, DeviceLevel, Framework, Level, Mode, TraceOptions
 from tfvis_nb.recording.out_of_memory import is_out_of_memory, out_of_memory
 from tfvis_nb.recording.patches import Replacements
@@ -66,6 +67,7 @@ class Recorder(ContextDecorator):
         self._tensorflow: TensorFlowTracer | None = None
         self._jax: JaxTracer | None = None
         self._python: PythonSampler | None = None
+        self._machine: MachineSampler | None = None
         self._imports = Imports({})
         self._threads, self._dumps = ThreadErrors(), HeapDumps()
         self._trace = RecordedTrace()
@@ -106,8 +108,10 @@ class Recorder(ContextDecorator):
                 self._dumps.install()
                 if self._options.sampling:
                     self._python = PythonSampler(lines=self._options.source)
+                    self._machine = MachineSampler()
                     if not self._suspended:
                         self._python.start()
+                        self._machine.start()
                 if self._path is not None:
                     finish_at_sigterm(self.end_at_sigterm)
             except BaseException:  # an interrupt here would leave TensorFlow patched
@@ -152,8 +156,8 @@ class Recorder(ContextDecorator):
 
     def _fill(self, error: BaseException | None) -> None:
         global _latest  # noqa: PLW0603 - what `tfvis_nb.last_trace` shows
-        tensorflow, jax, python = self._tensorflow, self._jax, self._python
-        self._tensorflow = self._jax = self._python = None
+        tensorflow, jax, python, machine = self._tensorflow, self._jax, self._python, self._machine
+        self._tensorflow = self._jax = self._python = self._machine = None
         failure, of_thread = self._failures(tensorflow, error)
         if error is not None and not failure:
             self._remarks.append(Text("ended_by_error", error=in_a_line(error)))
@@ -161,6 +165,7 @@ class Recorder(ContextDecorator):
             tensorflow,
             jax,
             python,
+            machine,
             self._options,
             self._remarks,
             failure or of_thread,
@@ -189,8 +194,9 @@ class Recorder(ContextDecorator):
     def _suspend(self) -> None:
         """Leave the profilers to a recording that begins inside this one."""
         self._suspended = True
-        if self._python is not None:
-            self._python.stop()
+        for sampler in (self._python, self._machine):
+            if sampler is not None:
+                sampler.stop()
         for tracer in (self._jax, self._tensorflow):
             if tracer is not None:
                 tracer.remove()
@@ -210,6 +216,10 @@ class Recorder(ContextDecorator):
             if inner._python is not None:
                 self._python.take(inner._python)
             self._python.start()
+        if self._machine is not None:
+            if inner._machine is not None:
+                self._machine.take(inner._machine)
+            self._machine.start()
 
     def _failures(
         self, tensorflow: TensorFlowTracer | None, error: BaseException | None
@@ -240,10 +250,12 @@ class Recorder(ContextDecorator):
         self._imports.end()
         self._threads.remove()
         self._dumps.remove()
-        # Each may be interrupted: the sampler waits for its thread, JAX's profiler for JAX's work.
+        # Each may be interrupted: samplers wait for their threads, JAX's profiler for JAX's work.
         with ExitStack() as ends:
             if resumed is not None:
                 ends.callback(resumed._resume, self)  # noqa: SLF001
+            if self._machine is not None:
+                ends.callback(self._machine.stop)
             if self._tensorflow is not None:
                 ends.callback(self._tensorflow.remove)
                 ends.callback(self._tensorflow.end)
@@ -259,7 +271,7 @@ class Recorder(ContextDecorator):
         self._imports.end()
         self._threads.remove()
         self._dumps.remove()
-        for tracer in (self._python, self._jax, self._tensorflow):
+        for tracer in (self._python, self._machine, self._jax, self._tensorflow):
             if tracer is not None:
                 tracer.leave()
         self._trace._give_up(Text("recorded_by_parent"))  # noqa: SLF001
@@ -325,7 +337,8 @@ def trace(
     sampling
         Whether to sample which line of your code runs in this thread, 50 times a second, for
         `tfvis_nb.Trace.python_lines`, and to note pauses of Python's garbage collector. Samples have files,
-        functions and lines, and no values; without `source` there are none.
+        functions and lines, and no values; without `source` there are none. Also whether to sample power,
+        clocks and load of NVIDIA GPUs, with the extra ``nvml``.
     python
         Whether the profile has a row for each call of a Python function, which slows the program.
     shapes

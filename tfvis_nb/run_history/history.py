@@ -14,7 +14,7 @@ import pandas as pd
 from tfvis_nb.analysis.steps.difference import RunSpread
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes, why_not
 from tfvis_nb.core.display_options import TimelineOptions
-from tfvis_nb.core.format import UNKNOWN, format_bytes, format_duration, format_percent
+from tfvis_nb.core.format import UNKNOWN, format_amount, format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import printable
 from tfvis_nb.core.metadata import RUNS, table_of
 from tfvis_nb.core.options import only_known_options
@@ -62,6 +62,7 @@ _COLUMNS = {
     "ops": "Int64",
     "busy_share": "float64",
     "peak_bytes": "Int64",
+    "step_joules": "float64",
     "options": "str",
     "code": "str",
     "tfvis_nb": "str",
@@ -87,9 +88,9 @@ class History:
         ``spread_ratio``, how much two earlier runs of the same code differ: the slower one takes more than
         that many times as long in 5 % of pairs; ``spread_runs``, the number of runs that show it; ``kernels``
         and ``ops``, the median numbers per step, ``ops`` only if cheap ones are recorded as well;
-        ``busy_share`` of the accelerators; ``peak_bytes``;
-        ``options`` of the recording; ``code``, a digest of what ran; and the versions of ``tfvis_nb`` and
-        ``tensorflow``. Unknown values are NA or NaN.
+        ``busy_share`` of the accelerators; ``peak_bytes``; ``step_joules``, the median energy of a step on
+        the GPUs; ``options`` of the recording; ``code``, a digest of what ran; and the versions of
+        ``tfvis_nb`` and ``tensorflow``. Unknown values are NA or NaN.
 
     Notes
     -----
@@ -247,6 +248,9 @@ class History:
                 "kernels per step": table["kernels"],
                 "ops per step": table["ops"],
                 "device busy": table["busy_share"].map(format_percent, na_action="ignore"),
+                "energy of a step": table["step_joules"].map(
+                    lambda joules: format_amount(joules, "J"), na_action="ignore"
+                ),
                 "peak memory": table["peak_bytes"].map(format_bytes, na_action="ignore"),
             }
         )

@@ -77,7 +77,8 @@ class Summary(Cell):
     last, None in lines of earlier versions. ``kinds`` has the steps of each kind; it is empty if nothing
     divides the recording into steps. ``loop`` is then that of eager ops, if there is one, and ``kernels`` and
     ``ops`` are the numbers of the recording, None with steps. ``busy_share`` is that of the accelerators,
-    ``peak_bytes`` that of the allocator with the highest peak; None if unknown.
+    ``peak_bytes`` that of the allocator with the highest peak, ``step_joules`` the median energy of a step;
+    None if unknown.
     """
 
     title: str
@@ -89,6 +90,7 @@ class Summary(Cell):
     ops: int | None
     busy_share: float | None
     peak_bytes: int | None
+    step_joules: float | None
     tfvis_nb: str
     tensorflow: str
 
@@ -144,6 +146,7 @@ def summary_of(trace: Trace, cell: Cell) -> Summary | None:
         ops=None if kinds else _ops(trace, []),
         busy_share=_busy_share(trace, kept),
         peak_bytes=_peak_bytes(trace),
+        step_joules=_step_joules(trace, kept),
         tfvis_nb=version("tfvis-nb"),
         tensorflow=str(tensorflow)[:LONGEST_TEXT],
     )
@@ -225,6 +228,11 @@ def _peak_bytes(trace: Trace) -> int | None:
     return None if recorded.empty else int(recorded.max())
 
 
+def _step_joules(trace: Trace, steps: list[int]) -> float | None:
+    used = trace.steps.loc[trace.steps["step"].isin(steps), "joules"].dropna()
+    return None if used.empty else float(used.median())
+
+
 LINE_START = f'{{"{fields(Summary)[0].name}":'.encode()
 """The first bytes of each line."""
 
@@ -291,6 +299,10 @@ def _is_share_or_none(value: Any) -> bool:
     return value is None or (type(value) in (int, float) and math.isfinite(value) and 0 <= value <= 1)
 
 
+def _is_amount_or_none(value: Any) -> bool:
+    return value is None or (type(value) in (int, float) and math.isfinite(value) and value >= 0)
+
+
 def _are_times(value: Any) -> bool:
     return isinstance(value, list) and len(value) <= MOST_STEPS and all(map(_is_count, value))
 
@@ -333,4 +345,5 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "loop": _is_loop_or_none,
     **dict.fromkeys(("whole_ns", "kernels", "ops", "peak_bytes"), _is_count_or_none),
     "busy_share": _is_share_or_none,
+    "step_joules": _is_amount_or_none,
 }

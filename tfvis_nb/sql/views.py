@@ -115,7 +115,7 @@ def schemas() -> Mapping[str, pa.Schema]:
     --------
     >>> from tfvis_nb.sql.views import schemas
     >>> schemas()["steps"].names
-    ['step', 'start_ns', 'end_ns', 'duration_ns', 'events', 'label']
+    ['step', 'start_ns', 'end_ns', 'duration_ns', 'events', 'label', 'joules']
     """
     # An analysis gives its columns and dtypes whatever the events are.
     empty = Trace(event_table.build({"start_ns": [], "duration_ns": [], "kind": []}))

@@ -64,7 +64,8 @@ def gate_metrics(trace: Trace) -> pd.DataFrame:
     -------
     pandas.DataFrame
         One row per metric: ``metric`` (str), as in `FIGURES`; ``value`` (float64), NaN if unknown, in
-        ``unit`` (str: ``bytes``, ``ms``, or empty for a count); ``reason`` (str), why it is unknown.
+        ``unit`` (str: ``bytes``, ``ms``, ``joules``, or empty for a count); ``reason`` (str), why it is
+        unknown.
 
     Examples
     --------
@@ -85,8 +86,8 @@ def _all(trace: Trace) -> list[tuple[str, Measured]]:
 
 
 def unit_of(name: str) -> str:
-    """Return the unit of a metric: ``bytes``, ``ms``, or empty for a count."""
-    return next((unit for unit in ("bytes", "ms") if name.endswith(f"_{unit}")), "")
+    """Return the unit of a metric: ``bytes``, ``ms``, ``joules``, or empty for a count."""
+    return next((unit for unit in ("bytes", "ms", "joules") if name.endswith(f"_{unit}")), "")
 
 
 def _numbers(trace: Trace) -> np.ndarray:
@@ -225,6 +226,11 @@ def _part(column: str) -> Callable[[Trace], Measured]:
     return measure
 
 
+def _joules(trace: Trace) -> Measured:
+    used = main_steps(trace)["joules"].dropna()
+    return Measured(float(used.median())) if len(used) else Measured(np.nan, Text("no_energy"))
+
+
 def _time(trace: Trace, step: np.ndarray, duration_ns: np.ndarray) -> Measured:
     """Return the typical time of a step, without a first step that is set apart."""
     if not len(step):
@@ -278,6 +284,11 @@ METRICS = {
         "Communication in a step that computing does not hide, in ms: communication_ns of the breakdown, of"
         " several tasks the longest. Not compared with a base.",
         _part("communication_ns"),
+        has_base=False,
+    ),
+    "step_joules": Metric(
+        "Energy that the GPUs used in the median step, in J: joules of the steps. Not compared with a base.",
+        _joules,
         has_base=False,
     ),
 }

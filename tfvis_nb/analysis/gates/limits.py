@@ -31,6 +31,7 @@ class Limits(TypedDict, total=False):
     step_ms: Limit
     input_ms: Limit
     communication_ms: Limit
+    step_joules: Limit
 
 
 WORSE_FROM = 0.05
@@ -40,8 +41,9 @@ _UNITS: dict[str, Mapping[str, int | Fraction]] = {
     "": {"": 1},
     "bytes": BYTES,
     "ms": {"": 1, **{unit: Fraction(count, NANOSECONDS["ms"]) for unit, count in NANOSECONDS.items()}},
+    "joules": {"": 1, "J": 1, "kJ": 1000},
 }
-_EXAMPLES = {"": "500", "bytes": "2GiB", "ms": "12ms"}
+_EXAMPLES = {"": "500", "bytes": "2GiB", "ms": "12ms", "joules": "40J"}
 
 
 def limit_of(metric: str, limit: Limit) -> float:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pandas as pd
 
-from tfvis_nb.core.format import MINUS, format_bytes, format_duration
+from tfvis_nb.core.format import MINUS, format_amount, format_bytes, format_duration
 from tfvis_nb.core.labels import printable
 
 OK, WORSE, UNKNOWN = ("ok", "worse", "unknown")
@@ -77,6 +77,8 @@ def _cells(row: Mapping[Any, Any]) -> tuple[str, ...]:
 def _amount(value: float, unit: str) -> str:
     if unit == "bytes" or math.isnan(value):
         return format_bytes(value)
+    if unit == "joules":
+        return format_amount(value, "J")
     return format_duration(value * _NS_PER_MS) if unit == "ms" else f"{value:,.10g}"
 
 

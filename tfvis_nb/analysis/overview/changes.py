@@ -66,6 +66,8 @@ def _add_step_times(facts: _Row, earlier: Mapping[str, Any], trace: Trace, base:
         steps["interval_change"] = _tested(loop_time(*sides))
     elif facts["undivided"]:
         steps["change"] = untested_text(before["typical_ns"], steps["typical_ns"])
+    if steps["joules"] and before["joules"]:
+        steps["joules_change"] = untested_text(before["joules"], steps["joules"])
     if steps["p95_ns"] and before["p95_ns"]:
         steps["p95_change"] = untested_text(before["p95_ns"], steps["p95_ns"])
 

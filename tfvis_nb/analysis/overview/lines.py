@@ -11,7 +11,7 @@ from tfvis_nb.analysis.findings.rule import all_time
 from tfvis_nb.analysis.steps.other_steps import is_set_apart
 from tfvis_nb.analysis.steps.slow_steps import kind_label, times_median
 from tfvis_nb.core.devices import ACCELERATOR
-from tfvis_nb.core.format import format_bytes, format_duration, format_percent
+from tfvis_nb.core.format import format_amount, format_bytes, format_duration, format_percent
 from tfvis_nb.core.labels import NO_OP, lane_label, printable, task_label
 from tfvis_nb.core.palette import LABELS
 from tfvis_nb.core.step_spans import STEP_NS
@@ -89,6 +89,10 @@ def _step_lines(facts: Mapping[str, Any]) -> list[Line]:
         about = "The duration that 95 % of the steps do not exceed."
         p95 = _changed(format_duration(steps["p95_ns"]), steps.get("p95_change"))
         lines.append(Line("Step time p95", (p95,), about))
+    if steps["joules"] is not None:
+        about = "The energy that the GPUs used from the start of a step to its end; the median."
+        joules = _changed(format_amount(steps["joules"], "J"), steps.get("joules_change"))
+        lines.append(Line("Energy of a step", (joules,), about))
     kinds = facts["kinds"]
     count = f"{steps['count']:,} step{'' if steps['count'] == 1 else 's'}"
     if kinds:

@@ -63,6 +63,8 @@ FIGURES: dict[str, str] = {
     " ns: the same of all rounds; missing if there is none. interval_alike is alike for rounds.",
     "steps.p95_ns": "Duration of the step that 95 % of the steps do not exceed, in ns; missing if there are"
     " fewer than 20.",
+    "steps.joules": "Median energy of the GPUs in a step, in J, without a first step that is set apart;"
+    " missing if it was not recorded.",
     "steps.sum_ns": "Sum of the durations of all steps, in ns: step time, the whole of the shares.",
     "undivided": "Whether nothing divides the recording into steps, so that it counts as one.",
     "phases": "The longest phases of communication that Horovod's timeline records: op and ns, the time in"
@@ -93,7 +95,7 @@ FIGURES: dict[str, str] = {
     " overlap, and what was not recorded.",
     "change": "With a base, in each figure that both have: the difference in words if a test of the steps"
     " covers it, otherwise as +12 % or as the share in the base. Those of steps and of the loop have their"
-    " 95 % interval. Further ones: steps.interval_change, steps.p95_change, host_change,"
+    " 95 % interval. Further ones: steps.interval_change, steps.p95_change, steps.joules_change, host_change,"
     " outside.loop_change, outside.run_change and, by part, the changes of a task.",
     "notes": "Repairs, merged and estimated data, and data left out while reading; missing and doubtful data"
     " first.",
@@ -197,6 +199,7 @@ def _steps(trace: Trace, apart: int) -> dict[str, Any]:
     count, interval = len(duration), np.diff(start)[int(apart != NO_STEP) :]
     known = count >= _FEWEST_FOR_P95
     interval_ns, interval_alike = typical_or_median(interval)
+    used = steps.loc[steps["step"] != apart, "joules"].dropna()
     return {
         "count": len(every),
         **_typical(steps, apart),
@@ -205,6 +208,7 @@ def _steps(trace: Trace, apart: int) -> dict[str, Any]:
         "interval_alike": interval_alike,
         "p95_ns": int(duration[math.ceil(0.95 * count) - 1]) if known else None,
         "sum_ns": int(every["duration_ns"].sum()),
+        "joules": None if used.empty else float(used.median()),
     }
 
 

@@ -136,7 +136,7 @@ class Predicted(Trace):
         """The steps; the events that end after them are those that did as recorded, and removed ones."""
         duration = self.events["duration_ns"].to_numpy(np.int64)
         late = _late_events(self.recorded)[self.rows] | _removed(self.recorded, self.rows, duration)
-        return step_table(self.events, self.step_labels, late)
+        return step_table(self.events, self.step_labels, late).assign(joules=np.nan)
 
     @cached_property
     def path(self) -> pd.DataFrame:
