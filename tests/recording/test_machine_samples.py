@@ -1,4 +1,4 @@
-"""Samples of GPUs by NVIDIA's library, for which a stand-in answers."""
+"""Samples of memory, and of GPUs by NVIDIA's library, for which a stand-in answers."""
 
 import ctypes
 import importlib
@@ -6,7 +6,9 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,7 +16,6 @@ import pytest
 
 import tfvis_nb as tv
 from tests.support import fake_nvml
-from tfvis_nb.core.counters import EMPTY
 from tfvis_nb.recording.machine_samples import MachineSampler
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.recorder import Recorder
@@ -95,9 +96,49 @@ def test_gpus_have_the_numbers_of_cuda(
     assert table.loc[table["counter"] == "temperature", "device"].unique().tolist() == heated
 
 
+def on_devices(table: Any) -> list[tuple[str, ...]]:
+    """Return the device, counter and series of each value but those of the process, each once."""
+    names = table[["device", "counter", "series"]].astype(str).drop_duplicates()
+    return [tuple(row) for row in names[names["device"] != ""].to_numpy().tolist()]
+
+
+def test_process_and_devices_have_the_memory_in_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """JAX and TensorFlow are not imported: their modules are stand-ins."""
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    stats: list[Any] = [{"bytes_in_use": 512}, None]  # a CPU has none
+    devices = [
+        SimpleNamespace(platform=name, local_hardware_id=1, memory_stats=partial(stats.pop, 0))
+        for name in ("gpu", "cpu")
+    ]
+    bridge = SimpleNamespace(backends_are_initialized=lambda: True, local_devices=lambda: stats and devices)
+    monkeypatch.setitem(sys.modules, "jax._src.xla_bridge", bridge)
+    logical = [SimpleNamespace(name=f"/device:{name}:0", device_type=name) for name in ("CPU", "GPU")]
+    context = SimpleNamespace(
+        _logical_devices=logical, get_memory_info=lambda name: {"GPU:0": {"current": 2048}}[name]
+    )
+    monkeypatch.setitem(sys.modules, "tensorflow.python.eager.context", SimpleNamespace(_context=context))
+    table = sampled()
+    assert on_devices(table) == [
+        ("/device:GPU:0", "allocated", "TensorFlow"),
+        ("/device:GPU:1", "allocated", "JAX"),
+    ]
+    assert latest(table, "/device:GPU:0")["allocated", "TensorFlow"] == (2048, "bytes")
+    assert latest(table, "/device:GPU:1")["allocated", "JAX"] == (512, "bytes")
+    assert latest(table, "")["resident memory", ""][0] > 1 << 20
+
+
+def test_devices_that_no_framework_has_made_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pynvml", None)
+    bridge = SimpleNamespace(backends_are_initialized=lambda: False)
+    monkeypatch.setitem(sys.modules, "jax._src.xla_bridge", bridge)
+    context = SimpleNamespace(_context=SimpleNamespace(_logical_devices=None))
+    monkeypatch.setitem(sys.modules, "tensorflow.python.eager.context", context)
+    assert not on_devices(sampled())
+
+
 def test_nothing_is_sampled_without_the_library(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pynvml", None)
-    assert sampled().equals(EMPTY)
+    assert not on_devices(sampled())
 
 
 def test_nothing_is_sampled_without_a_driver(monkeypatch: pytest.MonkeyPatch, nvml: Any) -> None:
@@ -105,7 +146,7 @@ def test_nothing_is_sampled_without_a_driver(monkeypatch: pytest.MonkeyPatch, nv
         raise nvml.NVMLError
 
     monkeypatch.setattr(nvml, "nvmlInit", fails)
-    assert sampled().equals(EMPTY)
+    assert not on_devices(sampled())
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")

@@ -34,6 +34,7 @@ def run_of(
         "busy_share": 0.5,
         "peak_bytes": 4096,
         "step_joules": None,
+        "step_bytes": None,
         "tfvis_nb": "0.1.0",
         "tensorflow": "2.21.0",
     }

@@ -29,6 +29,8 @@ COLUMNS: dict[str, str] = {
 
 POWER, ENERGY, SM_CLOCK, THROTTLED = "power", "energy", "SM clock", "throttled"
 """Counters of GPUs that recordings have: W, J since the first value, MHz, and 1 while clocks are lowered."""
+RESIDENT, ALLOCATED = "resident memory", "allocated"
+"""Counters of recordings: bytes of the process, and those that a framework uses of a device."""
 REASONS = (
     "power cap",
     "sync boost",
@@ -42,7 +44,7 @@ REASONS = (
 OF_MACHINE = frozenset(
     (
         *(POWER, ENERGY, SM_CLOCK, THROTTLED, "temperature", "memory in use", "utilization"),
-        *("maximum", "memory", "W", "J", "MHz", "°C", *REASONS),
+        *(RESIDENT, ALLOCATED, "TensorFlow", "JAX", "maximum", "memory", "W", "J", "MHz", "°C", *REASONS),
     )
 )
 """The counters, series and units of samples of the machine, which name nothing of the program."""

@@ -1,11 +1,13 @@
-"""What the machine does during a recording, as counters: power, clocks, heat and load of NVIDIA GPUs.
+"""What the machine does during a recording, as counters: memory, and power, clocks and load of NVIDIA GPUs.
 
-A thread of its own asks NVIDIA's library, if the package ``nvidia-ml-py`` is installed. It only reads.
+A thread of its own asks the system and the frameworks, and NVIDIA's library if the package ``nvidia-ml-py``
+is installed. It only reads.
 """
 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -15,9 +17,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
+import psutil
 
 from tfvis_nb.core import counters
-from tfvis_nb.core.counters import ENERGY, POWER, REASONS, SM_CLOCK, THROTTLED
+from tfvis_nb.core.counters import ALLOCATED, ENERGY, POWER, REASONS, RESIDENT, SM_CLOCK, THROTTLED
 
 PERIOD_S = 0.05
 
@@ -117,7 +120,7 @@ class MachineSampler:
 
     def _run(self, going_on: threading.Lock) -> None:
         with suppress(Exception), _readings() as readings:  # a recording without samples is better than none
-            while readings:
+            while True:
                 wait_s = max(self._period_s, self._sample(readings) / MOST_COST)
                 if going_on.acquire(timeout=wait_s):
                     self._sample(readings)
@@ -131,6 +134,9 @@ class MachineSampler:
         for reading in readings:
             with suppress(Exception):  # one of many that may fail for a while
                 values |= zip(reading.series, reading.read(), strict=True)
+        for framework, in_use in _IN_USE.items():
+            with suppress(Exception):  # another release may lack what is asked
+                values |= {_Series(name, ALLOCATED, framework, "bytes"): size for name, size in in_use()}
         self._samples.append((now, values))
         if len(self._samples) >= MOST_SAMPLES:
             del self._samples[1::2]
@@ -151,18 +157,49 @@ def _energy(meter: _Values, power: _Values) -> _Values:
     return times, np.cumsum([0.0, *spent])[: len(times)].tolist()
 
 
+def _of_tensorflow() -> Iterator[tuple[str, float]]:
+    """Yield the bytes in use of each device; none before TensorFlow has made its devices."""
+    context: Any = getattr(sys.modules.get("tensorflow.python.eager.context"), "_context", None)
+    for device in getattr(context, "_logical_devices", None) or ():
+        if device.device_type != "CPU":  # its allocator keeps no statistics
+            name = device.name.rpartition("device:")[2]
+            yield f"/device:{name}", context.get_memory_info(name)["current"]
+
+
+def _of_jax() -> Iterator[tuple[str, float]]:
+    """Yield the same of JAX."""
+    bridge = sys.modules.get("jax._src.xla_bridge")
+    if bridge is not None and bridge.backends_are_initialized():
+        for device in bridge.local_devices():
+            if (known := device.memory_stats()) and "bytes_in_use" in known:
+                yield f"/device:{device.platform.upper()}:{device.local_hardware_id}", known["bytes_in_use"]
+
+
+_IN_USE: dict[str, Callable[[], Iterator[tuple[str, float]]]] = {"TensorFlow": _of_tensorflow, "JAX": _of_jax}
+
+
 @contextmanager
 def _readings() -> Iterator[Sequence[_Reading]]:
     """Open what can be read here, and close it in the end."""
+    process = psutil.Process()
+    memory = _Reading([_Series("", RESIDENT, "", "bytes")], lambda: [process.memory_info().rss])
+    with _library() as nvml:
+        every = [] if nvml is None else [one for name, gpu in _gpus(nvml) for one in _of_gpu(nvml, name, gpu)]
+        yield [memory, *filter(_works, every)]
+
+
+@contextmanager
+def _library() -> Iterator[Any]:
+    """Open NVIDIA's library; None if it or a driver is missing."""
     try:
         import pynvml
-    except ImportError:
-        yield []
+
+        pynvml.nvmlInit()
+    except Exception:  # noqa: BLE001 - the library has one class per error
+        yield None
         return
-    pynvml.nvmlInit()
     try:
-        every = [one for name, gpu in _gpus(pynvml) for one in _of_gpu(pynvml, name, gpu)]
-        yield [reading for reading in every if _works(reading)]
+        yield pynvml
     finally:
         pynvml.nvmlShutdown()
 

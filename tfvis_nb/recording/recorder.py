@@ -337,8 +337,8 @@ def trace(
     sampling
         Whether to sample which line of your code runs in this thread, 50 times a second, for
         `tfvis_nb.Trace.python_lines`, and to note pauses of Python's garbage collector. Samples have files,
-        functions and lines, and no values; without `source` there are none. Also whether to sample power,
-        clocks and load of NVIDIA GPUs, with the extra ``nvml``.
+        functions and lines, and no values; without `source` there are none. Also whether to sample memory of
+        the process and of devices, and with the extra ``nvml`` power, clocks and load of NVIDIA GPUs.
     python
         Whether the profile has a row for each call of a Python function, which slows the program.
     shapes

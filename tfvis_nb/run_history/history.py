@@ -63,6 +63,7 @@ _COLUMNS = {
     "busy_share": "float64",
     "peak_bytes": "Int64",
     "step_joules": "float64",
+    "step_bytes": "Int64",
     "options": "str",
     "code": "str",
     "tfvis_nb": "str",
@@ -89,8 +90,9 @@ class History:
         that many times as long in 5 % of pairs; ``spread_runs``, the number of runs that show it; ``kernels``
         and ``ops``, the median numbers per step, ``ops`` only if cheap ones are recorded as well;
         ``busy_share`` of the accelerators; ``peak_bytes``; ``step_joules``, the median energy of a step on
-        the GPUs; ``options`` of the recording; ``code``, a digest of what ran; and the versions of
-        ``tfvis_nb`` and ``tensorflow``. Unknown values are NA or NaN.
+        the GPUs; ``step_bytes``, by how much memory grows per step, 0 if it does not; ``options`` of the
+        recording; ``code``, a digest of what ran; and the versions of ``tfvis_nb`` and ``tensorflow``.
+        Unknown values are NA or NaN.
 
     Notes
     -----
@@ -252,6 +254,9 @@ class History:
                     lambda joules: format_amount(joules, "J"), na_action="ignore"
                 ),
                 "peak memory": table["peak_bytes"].map(format_bytes, na_action="ignore"),
+                "memory per step": table["step_bytes"].map(
+                    lambda size: f"+{format_bytes(size)}" if size else pd.NA, na_action="ignore"
+                ),
             }
         )
         shown = shown.dropna(axis="columns", how="all").astype(object)

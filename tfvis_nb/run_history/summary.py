@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from tfvis_nb.analysis.findings.growing_memory import grown
 from tfvis_nb.analysis.steps.compared_steps import compared_steps
 from tfvis_nb.analysis.steps.compared_unit import (
     EagerLoop,
@@ -77,8 +78,8 @@ class Summary(Cell):
     last, None in lines of earlier versions. ``kinds`` has the steps of each kind; it is empty if nothing
     divides the recording into steps. ``loop`` is then that of eager ops, if there is one, and ``kernels`` and
     ``ops`` are the numbers of the recording, None with steps. ``busy_share`` is that of the accelerators,
-    ``peak_bytes`` that of the allocator with the highest peak, ``step_joules`` the median energy of a step;
-    None if unknown.
+    ``peak_bytes`` that of the allocator with the highest peak, ``step_joules`` the median energy of a step,
+    ``step_bytes`` by how much memory grows per step; None if unknown.
     """
 
     title: str
@@ -91,6 +92,7 @@ class Summary(Cell):
     busy_share: float | None
     peak_bytes: int | None
     step_joules: float | None
+    step_bytes: int | None
     tfvis_nb: str
     tensorflow: str
 
@@ -147,6 +149,7 @@ def summary_of(trace: Trace, cell: Cell) -> Summary | None:
         busy_share=_busy_share(trace, kept),
         peak_bytes=_peak_bytes(trace),
         step_joules=_step_joules(trace, kept),
+        step_bytes=None if (memory := grown(trace)) is None else memory["step_bytes"],
         tfvis_nb=version("tfvis-nb"),
         tensorflow=str(tensorflow)[:LONGEST_TEXT],
     )
@@ -343,7 +346,7 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "time_ns": _is_count,
     "kinds": _are_kinds,
     "loop": _is_loop_or_none,
-    **dict.fromkeys(("whole_ns", "kernels", "ops", "peak_bytes"), _is_count_or_none),
+    **dict.fromkeys(("whole_ns", "kernels", "ops", "peak_bytes", "step_bytes"), _is_count_or_none),
     "busy_share": _is_share_or_none,
     "step_joules": _is_amount_or_none,
 }
