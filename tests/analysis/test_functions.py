@@ -116,7 +116,7 @@ def test_later_compiling_calls_of_jax_are_retracings() -> None:
     }
     why = why_not(retraces(trace))
     assert why is not None
-    assert why.id == "signatures_not_recorded_by_jax"
+    assert why.id == "signatures_not_recorded"
     (found,) = trace.findings["figures"][trace.findings["kind"] == "retracing"]
     assert (found["name"], found["jitted"], found["here_ns"]) == ("train", True, 48)
     samples = [{"time_ns": at, "file": "a.py", "line": line} for at, line in ((310, 4), (345, 4), (380, 9))]

@@ -32,6 +32,7 @@ HINDERS = frozenset(
         "gpu_profiling_failed",
         "gpu_rows_missing",
         "host_tracer_low",
+        "jax_explanations_unread",
         "json_cut_off",
         "json_damage_skipped",
         "json_not_closed",

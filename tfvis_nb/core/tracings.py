@@ -1,14 +1,15 @@
-"""Recorded facts about each tracing of a ``tf.function``: a nested column of its event."""
+"""Recorded facts about each tracing of a function: a nested column of its event."""
 
 import pyarrow as pa
 
 TRACING = "tracing"
-"""Nested column of the events in which TensorFlow traces a function; null where nothing was recorded."""
+"""Nested column of the events in which TensorFlow traces a function, or JAX lowers one that it traced; null
+where nothing was recorded."""
 
-CHANGES = ("shape", "dtype", "value", "structure", "context", "function")
+CHANGES = ("shape", "dtype", "value", "structure", "sharding", "context", "function")
 """Possible differences from the most similar earlier tracing of a function: the shape, data type, Python
-value or structure of an argument; the context of the call, such as another device; or a new function made
-from the same code."""
+value, structure or sharding of an argument; the context of the call, such as another device; or a new
+function made from the same code."""
 
 MOST_CHANGES = 16
 """How many changed arguments of one tracing are kept."""
@@ -24,4 +25,5 @@ TYPE = pa.struct(
     ]
 )
 """The function's name, its place of definition such as ``train.py:12``, the line that called it, the nodes of
-its graph, and the changes (empty for a first tracing). Files of version 0.2 have no callers."""
+its graph, and the changes (empty for a first tracing, null if unknown). Files of version 0.2 have no
+callers."""

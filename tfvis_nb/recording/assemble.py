@@ -159,7 +159,10 @@ def _profile(profile: XSpace, graphs: Sequence[FunctionGraph]) -> Trace | None:
 def _of_jax(jax: JaxTracer, options: TraceOptions) -> list[tuple[bytes, Trace]]:
     """Return the profiles with JAX work, and their traces."""
     profiles = [(one.data, profile_trace(one, source=options.source)) for one in jax.recorded]
-    return [(data, trace) for data, trace in profiles if trace is not None]
+    kept = [(data, trace) for data, trace in profiles if trace is not None]
+    for _, trace in kept:
+        jax.misses.put(trace)
+    return kept
 
 
 def _with_steps_alone(profiles: Sequence[Trace]) -> Sequence[Trace]:

@@ -40,21 +40,30 @@ _OF_ARGUMENT = {
     "shape": "the shape of ",
     "dtype": "the data type of ",
     "structure": "the structure of ",
+    "sharding": "the sharding of ",
 }
 _CHANGES = (*_OF_ARGUMENT, "function", "context")
 _ANY_RANK = "<unknown>"
 _MOST_NAMED = 3
 """Limit on the named changes other than the one in the advice."""
 _UNKNOWN = (
-    "The trace lacks the arguments of tracings. Usual causes are Python numbers as arguments, shapes"
-    " that change, or functions that are made in a loop. A recording of %%trace shows which argument changes,"
-    " unless its source is left out."
+    "The trace lacks the arguments of tracings. Usual causes are {causes}, or functions that are made in a"
+    " loop. A recording of %%trace shows which argument changes, unless its source is left out."
 )
-_JITTED = (
-    "The trace lacks the arguments of tracings. Usual causes are shapes that change, other values of"
-    " static arguments, or functions that are made in a loop."
-    ' jax.config.update("jax_explain_cache_misses", True) logs which argument changes.'
-)
+_CAUSES = "Python numbers as arguments, shapes that change"
+_JITTED_CAUSES = "shapes that change, other values of static arguments"
+_JITTED_ADVICE = {
+    "value": "Pass {argument} as an array if its value is only computed with, or call with few values: every"
+    " new value is traced.",
+    "object": "Pass the same object for {argument} each time, or give its class __eq__ and __hash__, so that"
+    " JAX can find what it traced for an equal one.",
+    "shape": "Pad {argument} to one shape, or to a few sizes.",
+    "dtype": "Pass {argument} as an array of one data type in each call.",
+    "sharding": "Place {argument} with one sharding before each call, with jax.device_put.",
+    "function": "Call jax.jit once, outside of the loop or method, and keep the function it returns.",
+    "context": "Call the function with the same options of JAX and in the same context managers each time.",
+    "": "Pad to one shape, pass arrays, and call jax.jit once per function.",
+}
 
 
 @per_trace
@@ -169,7 +178,7 @@ def _word(_key: str, figures: Figures) -> Texts:
     if python and not mostly_at(python):
         how += f" {sampled_clause(python)}."
     if figures["change"] not in _CHANGES:
-        how += f" {_JITTED if figures['jitted'] else _UNKNOWN}"
+        how += f" {_UNKNOWN.format(causes=_JITTED_CAUSES if figures['jitted'] else _CAUSES)}"
     return Texts("Functions are retraced", text, _advice(figures), how)
 
 
@@ -185,9 +194,11 @@ def _reason(figures: Figures) -> str:
         also = _also(figures["also"])
         return f"{part} because {_OF_ARGUMENT[change]}{argument} changes{example_of}{also}"
     if change == "function":
-        return ", because a new tf.function is made from the same code each time"
+        made = "jitted function" if figures["jitted"] else "tf.function"
+        return f", because a new {made} is made from the same code each time"
     if change == "context":
-        return ", with the same arguments but in another context, such as a device, a strategy or a graph"
+        such = "an option of JAX or a mesh" if figures["jitted"] else "a device, a strategy or a graph"
+        return f", with the same arguments but in another context, such as {such}"
     return ""
 
 
@@ -200,6 +211,10 @@ def _also(changes: list[dict[str, str]]) -> str:
 
 def _advice(figures: Figures) -> str:
     change, argument = figures["change"], figures["argument"]
+    if figures["jitted"] and change != "structure":
+        # The text of an object that is equal only to itself has its address.
+        change = "object" if change == "value" and " at 0x" in figures["after"] else change
+        return _JITTED_ADVICE.get(change or "", _JITTED_ADVICE[""]).format(argument=argument)
     if change == "value" and _NUMBER.fullmatch(figures["after"]):
         return f"Pass a tensor instead of a Python number for {argument}: tf.constant({figures['after']})."
     if change == "value":
@@ -221,8 +236,6 @@ def _advice(figures: Figures) -> str:
         return "Call tf.function once, outside of the loop or method, and keep the function it returns."
     if change == "context":
         return "Call the function on the same device and in the same strategy each time."
-    if figures["jitted"]:
-        return "Pad to one shape, pass arrays, and call jax.jit once per function."
     return "Pass tensors, and give @tf.function an input_signature or reduce_retracing=True."
 
 

@@ -146,12 +146,25 @@ def _name(trace: Trace, calls: pd.DataFrame, tracings: pd.DataFrame) -> None:
         tracings[field] = pd.Series([one.get(field) for one in recorded], dtype=object)
     call = tracings["call"].to_numpy(np.int64)
     inside = call >= 0
+    _explain_jitted(calls, tracings)
     own = np.append(calls["name"].to_numpy(object), "")[call]
     tracings["name"] = np.where(inside, own, [one.get("function") or "" for one in recorded])
     again = np.append(calls["again"].to_numpy(bool), False)[call]
     changed = np.array([bool(one.get("changes")) for one in recorded], bool)
     tracings["again"] = np.where(inside, again, changed)
     _made_anew(calls, tracings)
+
+
+def _explain_jitted(calls: pd.DataFrame, tracings: pd.DataFrame) -> None:
+    """Let JAX's own explanations decide which calls trace again, where they were recorded.
+
+    Without them, a name stands for one function, which is traced for the first time in the trace.
+    """
+    explained = (tracings["name"] == LOWERING) & (tracings["call"] >= 0) & tracings["source"].notna()
+    for call, changes in tracings.loc[explained, ["call", "changes"]].itertuples(index=False):
+        calls.loc[call, "of_jax"] = False
+        if changes is not None:
+            calls.loc[call, "again"] = len(changes) > 0
 
 
 def _made_anew(calls: pd.DataFrame, tracings: pd.DataFrame) -> None:

@@ -18,9 +18,9 @@ FIGURES: dict[str, str] = {
     "traces": "How often it was traced while the trace was recorded. A first call that creates variables"
     " traces twice. Functions of JAX: how often it was lowered.",
     "retraces": "traces after those of the function's first call ever. In recordings also those of a function"
-    " that was made anew from the same code. Functions of JAX: traces after the first call of this name in"
-    " the trace; 0 for JAX's own functions, such as add, which JAX compiles for each op and shape outside of"
-    " jax.jit.",
+    " that was made anew from the same code. Functions of JAX without a recorded explanation: traces after"
+    " the first call of this name in the trace; 0 for JAX's own functions, such as add, which JAX compiles"
+    " for each op and shape outside of jax.jit.",
     "compilations": "Number of calls in which XLA compiled something.",
     "total_ns": "Sum of the durations of its calls, in ns; total_ns of op_statistics.",
     "self_ns": "Sum of the self times of its calls, in ns; self_ns of op_statistics.",

@@ -7,15 +7,14 @@ from tfvis_nb.analysis._validate import validate_input
 from tfvis_nb.analysis.functions.calls import function_events
 from tfvis_nb.analysis.unavailable import cannot_say, dtypes
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.reading.xspace.jitted import LOWERING
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
     "name": "Name of the function in the program.",
     "argument": "The argument that changed, such as x or state['step']; empty if none did.",
     "change": "What differs from the most similar earlier tracing: shape, dtype, value (of a Python object),"
-    " structure (of nested arguments), context (where it is called, such as another device), or function: a"
-    " new tf.function was made from the same code.",
+    " structure (of nested arguments), sharding, context (where it is called, such as another device), or"
+    " function: a new tf.function or jitted function was made from the same code.",
     "before": "The argument in the earlier tracing; NA if it did not exist.",
     "after": "The argument in this tracing; NA if it no longer exists.",
     "line": "The line of your own code that called it, such as train.py:12; NA if not recorded.",
@@ -37,8 +36,7 @@ def retraces(trace: Trace) -> pd.DataFrame:
     Parameters
     ----------
     trace
-        A recording of TensorFlow by `tfvis_nb.trace`; JAX and profiles of other tools count tracings without
-        their arguments.
+        A recording by `tfvis_nb.trace`; profiles of other tools count tracings without their arguments.
 
     Returns
     -------
@@ -65,10 +63,7 @@ def retraces(trace: Trace) -> pd.DataFrame:
     again = recorded.tracings[recorded.tracings["again"]]
     explained = again[np.array([bool(changes) for changes in again["changes"]], bool)]
     if not len(explained) and (len(again) or recorded.calls["again"].any()):
-        op = trace.events["op"].iloc[again["event"]]
-        of_jax = len(again) > 0 and bool((op == LOWERING).all())
-        reason = "signatures_not_recorded_by_jax" if of_jax else "signatures_not_recorded"
-        return cannot_say(_COLUMNS, Text(reason))
+        return cannot_say(_COLUMNS, Text("signatures_not_recorded"))
     columns = [explained[name].tolist() for name in ("task", "name", "own_ns", "event", "caller", "changes")]
     rows = [
         {

@@ -16,6 +16,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from tfvis_nb.recording.jax.cache_misses import CacheMisses
 from tfvis_nb.recording.jax.capture import JaxProfile
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.patches import Replacements
@@ -29,12 +30,13 @@ from tfvis_nb.texts import Text
 class JaxTracer:
     """Profiles between `install` and `remove`, several times if needed, except while the program profiles.
 
-    ``recorded`` has the profiles in order, ``remarks`` the notes about missing data and data from elsewhere,
-    each once.
+    ``recorded`` has the profiles in order, ``misses`` why functions were traced again, and ``remarks`` the
+    notes about missing data and data from elsewhere, each once.
     """
 
     def __init__(self, options: TraceOptions) -> None:
         self.recorded: list[XSpace] = []
+        self.misses = CacheMisses()
         self.remarks: dict[str, None] = {}
         self._options = options
         self._keras = KerasSteps("jax", _mark)
@@ -52,6 +54,8 @@ class JaxTracer:
 
         self._open = True
         self._replacements.put(profiler, "_profiler", lambda original: JaxBindings(original, self))
+        if self._options.source:
+            self.misses.watch()
         self.mark_python()
         wanted = self._options.framework == "jax" or "tensorflow" not in sys.modules
         if wanted or xla_bridge.backends_are_initialized():
@@ -83,6 +87,10 @@ class JaxTracer:
         self._keras.remove()
         self._python.remove()
         self._replacements.undo()
+        # Before the profile traces a function of its own.
+        self.misses.end()
+        if self.misses.unread:
+            self.remarks[Text("jax_explanations_unread")] = None
         with self._lock:
             self._open = self._lent = self._began = False
             self._end()
@@ -91,6 +99,7 @@ class JaxTracer:
         """Add the profiles of another tracer, which recorded since `remove`."""
         if other is not None:
             self.recorded += other.recorded
+            self.misses.take(other.misses)
             self.remarks |= other.remarks
 
     def leave(self) -> None:
@@ -100,6 +109,7 @@ class JaxTracer:
         self._keras.remove()
         self._python.remove()
         self._replacements.undo()
+        self.misses.end()
         if self._profile is not None:
             self._profile.leave()
 

@@ -96,14 +96,14 @@ class TracingWatch:
             while at >= 0 and (end[at] < one.ended_ns or column[rows[at]] is not None):
                 at -= 1
             if at >= 0:
-                lines = {"source": _source(one.code, files), "caller": _caller(one.callers, files)}
+                lines = {"source": _source(one.code, files), "caller": own_line(one.callers, files)}
                 column[rows[at]] = one.fields | lines
         if any(column):
             trace.nested = with_columns(trace.nested, {TRACING: pa.array(column, TYPE)})
 
     def _creating(self, original: Any) -> Any:
         def create(*args: Any, **kwargs: Any) -> Any:
-            began_ns, callers = time.time_ns(), _lines(inspect.currentframe())
+            began_ns, callers = time.time_ns(), calling_lines(inspect.currentframe())
             made = original(*args, **kwargs)
             try:
                 if len(self._noted) < _MOST:
@@ -139,7 +139,7 @@ def _code(function: Any) -> Any:
     return getattr(function, "__code__", None)
 
 
-def _lines(frame: FrameType | None) -> list[tuple[str, int]]:
+def calling_lines(frame: FrameType | None) -> list[tuple[str, int]]:
     """Return the file and line of a frame and its callers, the innermost first."""
     lines: list[tuple[str, int]] = []
     while frame is not None and len(lines) < _MOST_FRAMES:
@@ -148,7 +148,7 @@ def _lines(frame: FrameType | None) -> list[tuple[str, int]]:
     return lines
 
 
-def _caller(lines: list[tuple[str, int]], files: SourceFiles) -> str | None:
+def own_line(lines: list[tuple[str, int]], files: SourceFiles) -> str | None:
     """Return the innermost line of the user's own code."""
     own = (f"{files.shown(file)}:{line}"[-LONGEST_TEXT:] for file, line in lines if files.own(file))
     return next(own, None)
@@ -171,7 +171,7 @@ def nearest_changes(new: Any, earlier: Sequence[Any]) -> list[dict[str, str | No
         return []
     nearest = min(candidates, key=len)[:MOST_CHANGES]
     # TensorFlow also distinguishes devices, strategies, and outer graphs.
-    return nearest or [_change("", "context", None, None)]
+    return nearest or [change_of("", "context", None, None)]
 
 
 def changes(old: Any, new: Any) -> list[dict[str, str | None]]:
@@ -183,7 +183,7 @@ def changes(old: Any, new: Any) -> list[dict[str, str | None]]:
     for name in dict.fromkeys([*before, *after]):
         if name not in before or name not in after:
             texts = (_text(kinds[name]) if name in kinds else None for kinds in (before, after))
-            differences.append(_change(name, "structure", *texts))
+            differences.append(change_of(name, "structure", *texts))
         else:
             differences += _differences(name, before[name], after[name])
     return differences
@@ -192,7 +192,7 @@ def changes(old: Any, new: Any) -> list[dict[str, str | None]]:
 def _differences(name: str, old: Any, new: Any) -> Iterator[dict[str, str | None]]:
     before, after = (dict(itertools.islice(_leaves(kind, name), _MOST_PARTS)) for kind in (old, new))
     if list(before) != list(after):
-        yield _change(name, "structure", _text(old), _text(new))
+        yield change_of(name, "structure", _text(old), _text(new))
         return
     for path, kind in before.items():
         other = after[path]
@@ -203,7 +203,7 @@ def _differences(name: str, old: Any, new: Any) -> Iterator[dict[str, str | None
         pairs = [(what, _part(kind, what), _part(other, what)) for what in ("shape", "dtype") if same]
         differing = [pair for pair in pairs if pair[1] != pair[2]]
         for what, first, second in differing or [("value", _text(kind), _text(other))]:
-            yield _change(path, what, first, second)
+            yield change_of(path, what, first, second)
 
 
 def _leaves(kind: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -252,6 +252,7 @@ def _part(kind: Any, what: str) -> str | None:
     return None if value is None else str(getattr(value, "name", value))
 
 
-def _change(argument: str, kind: str, before: str | None, after: str | None) -> dict[str, str | None]:
+def change_of(argument: str, kind: str, before: str | None, after: str | None) -> dict[str, str | None]:
+    """Return a `tfvis_nb.core.tracings.CHANGE`, with texts of limited length."""
     texts = {"argument": argument, "kind": kind, "before": before, "after": after}
     return {name: text if text is None else text[:LONGEST_TEXT] for name, text in texts.items()}
