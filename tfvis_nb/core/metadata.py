@@ -78,6 +78,7 @@ SUBJECTS: dict[str, dict[str, Any]] = {
         "address": "Int64",
         "bytes": "Int64",
         "requested_bytes": "Int64",
+        "sharding": event_table.TEXT,
     },
     PREDICTION: {
         "subject": event_table.TEXT,
@@ -123,7 +124,7 @@ operations a second; ``task`` is empty if the profile does not show it. A profil
 requested it, and the sums of the allocator's blocks if known; otherwise, for an op on a CPU,
 ``available_bytes`` is the free memory of the machine. The buffers allocated at that time are the allocator's
 blocks, with addresses, or those in TensorFlow's error, or the variables and eager tensors that the program
-held. A trace of predicted times has one row for each assumed change, and the times of the steps as recorded,
+held; of JAX, the arrays that the program held, and those that XLA's error lists of the failed program. A trace of predicted times has one row for each assumed change, and the times of the steps as recorded,
 as replayed without a change, and as predicted. Recordings that nothing divides into steps are counted as
 undivided. A sample of Python has the innermost line of the user's own code in the thread that recorded; no
 line if none of the user's code ran, or if the line is unknown. All samples stand for the same time. A sample

@@ -1,4 +1,4 @@
-"""Parse TensorFlow's and NumPy's messages about failed allocations."""
+"""Parse the messages of TensorFlow, JAX and NumPy about failed allocations."""
 
 import math
 import re
@@ -19,18 +19,31 @@ _CONSTANT = re.compile(
     r"tensor_shape \{((?:\s+dim \{\s+size: \d{1,19}\s+\}){1,254})\s+\}(?!\s+tensor_content)"
 )
 """A constant that repeats a few numbers. If its shape is valid, it can only fail for lack of memory."""
-_UNITS = {"bytes": 1, "B": 1, **{f"{unit}iB": 2 ** (10 * at) for at, unit in enumerate("KMGTPE", 1)}}
+_UNITS = {"bytes": 1, "B": 1} | {
+    f"{unit}{suffix}": 2 ** (10 * at) for at, unit in enumerate("KMGTPE", 1) for suffix in ("iB", "")
+}
 _AMOUNT = re.compile(
-    r"(?:[Oo]ut of memory (?:while )?trying to allocate|[Ff]ailed to allocate(?: request for)?|"
-    rf"Unable to allocate) (\d[\d.]*) ?({'|'.join(_UNITS)})\b"
+    r"(?:[Oo]ut of memory (?:(?:while )?trying to allocate|allocating)|[Ff]ailed to allocate(?: request for)?"
+    rf"|Unable to allocate) (\d[\d.]*) ?({'|'.join(_UNITS)})\b"
 )
+_PROGRAM = re.compile(r"Ran out of memory in memory space \w+\. Used (\d[\d.]*)(\w+) of (\d[\d.]*)(\w+)")
+"""A program that the compiler of a TPU cannot place into its memory."""
 _ARRAY = re.compile(r" for an array with shape \(([\d, ]{0,400})\) and data type (\w+)")
 _NO_AMOUNT = re.compile(r"failed to allocate memory|Dst tensor is not initialized|CUDA_ERROR_OUT_OF_MEMORY")
 _NODE = re.compile(r"\{\{node ([^{}\s]+)\}\}|\[\[node ([^\s\]]+)")
 _OP = re.compile(r"\[Op:(\w+)\]")
 _USAGE = re.compile(r"Current usage from device: (\S+), allocator: (\S+)\n((?: +[^\n]+\n?)*)")
 _BUFFER = re.compile(r"^ +(\d[\d.]*) ?([KMGTPE]?i?B) from (\S+)$", re.MULTILINE)
+_PEAK_BUFFER = re.compile(
+    r"^[ \t]*(?:\d+\. )?Size: (\d[\d.]*)([KMGTPE]?i?B?)[ \t]*\n((?:(?![ \t]*={9})[^\n]*\n?){1,16})",
+    re.MULTILINE,
+)
+_OPERATOR = re.compile(r'op_name="([^"\n]*)"(?: source_file="([^"\n]+)" source_line=(\d{1,9}))?')
+_LABEL = re.compile(r"XLA [Ll]abel: %?(\S+)")
+_SHAPE = re.compile(r"[Ss]hape: ([^\s{]+)")
 _NUMBER = re.compile(r"[0-9]+")
+XLA_PROGRAM = "XLA program"
+"""The allocator of buffers that a program needs at its peak, from XLA's message."""
 
 _BYTES = {
     **dict.fromkeys(("double", "int64", "uint64", "complex64"), 8),
@@ -63,6 +76,9 @@ def parsed(message: str) -> dict[str, Any] | None:
         if array := _ARRAY.match(message, amount.end()):
             request |= _tensor(array[1], array[2])
         request["requested_bytes"] = _bytes(*amount.groups())
+    elif program := _PROGRAM.search(message):
+        request |= {"requested_bytes": _bytes(*program.groups()[:2])}
+        request |= {"available_bytes": _bytes(*program.groups()[2:])}
     elif _NO_AMOUNT.search(message):
         request["requested_bytes"] = None
     else:
@@ -94,8 +110,22 @@ def live_buffers(message: str) -> list[dict[str, Any]]:
         for device, allocator, lines in _USAGE.findall(message[:_LONGEST])
         for number, unit, node in _BUFFER.findall(lines)
     ]
+    buffers += map(_peak_buffer, _PEAK_BUFFER.finditer(message[:_LONGEST]))
     known = [one for one in buffers if one["bytes"] is not None]
     return sorted(known, key=lambda one: -one["bytes"])[:MOST_BUFFERS]
+
+
+def _peak_buffer(match: re.Match[str]) -> dict[str, Any]:
+    operator, label, shape = (pattern.search(match[3]) for pattern in (_OPERATOR, _LABEL, _SHAPE))
+    name = operator[1] if operator else label[1] if label else "parameter"
+    return {
+        "node": f"{name} {shape[1]}" if shape else name,
+        "op": label[1] if label else None,
+        "file": operator[2] if operator else None,
+        "line": int(operator[3]) if operator and operator[3] else None,
+        "allocator": XLA_PROGRAM,
+        "bytes": _bytes(match[1], match[2] or "B"),
+    }
 
 
 def _constant(message: str) -> dict[str, Any] | None:

@@ -1,7 +1,8 @@
-"""The facts about a failed allocation, from TensorFlow's error.
+"""The facts about a failed allocation, from the error of TensorFlow or JAX.
 
 The variables and eager tensors that the program holds replace the buffers of an allocator that records none,
-such as TensorFlow's plain CPU allocator. Values between ops of a function are not included.
+such as TensorFlow's plain CPU allocator. Values between ops of a function are not included. Of JAX, these are
+the arrays that the program holds, and the buffers that the failed program needs.
 """
 
 import contextlib
@@ -18,11 +19,14 @@ from tfvis_nb.core.metadata import LIVE_AT_FAILURE, OUT_OF_MEMORY, Metadata, tab
 from tfvis_nb.recording.allocation_errors import MOST_BUFFERS, eager_op, is_on_host, live_buffers, parsed
 from tfvis_nb.recording.heap_dumps import HeapDumps
 from tfvis_nb.recording.imports import is_imported
+from tfvis_nb.recording.jax.live_arrays import device_memory, live_in_jax
 from tfvis_nb.recording.stacks.graph_nodes import GraphNodes
 from tfvis_nb.recording.stacks.op_stacks import CodeLine, op_stacks
 from tfvis_nb.recording.stacks.source_files import SourceFiles
 from tfvis_nb.recording.user_errors import cause_of, message_of
 
+_OF_JAX = {"JaxRuntimeError", "XlaRuntimeError"}
+"""The error of JAX, and its earlier name."""
 _DEEPEST = 32
 """How many errors of a chain of causes are checked."""
 
@@ -46,32 +50,52 @@ def out_of_memory(
     asked["time_ns"] = time.time_ns()
     live = live_buffers(message)
     blocks: list[dict[str, Any]] = []
-    if _is_host(asked, message):
+    named: list[dict[str, Any]] = live
+    if _is_of_jax(exhausted):
+        named = []
+        with contextlib.suppress(Exception):  # any release of JAX
+            asked |= {name: value for name, value in device_memory().items() if asked.get(name) is None}
+            # The failed program has freed its other buffers.
+            if "largest_free_bytes" not in asked and _is_free(asked):
+                del asked["available_bytes"]
+            live = live_in_jax(live, source=functions is not None)
+    elif _is_host(asked, message):
         with contextlib.suppress(OSError):
             asked["available_bytes"] = psutil.virtual_memory().available
-        blocks = [] if live else held_tensors()
+        blocks = [] if live or not is_imported("tensorflow") else held_tensors()
     elif dumps is not None:
         heap, blocks = dumps.last(asked["allocator"])
         asked |= heap
     if functions is not None:
         # Graphs can come from any program and any TensorFlow release.
         with contextlib.suppress(Exception):
-            _put_code(exhausted, [asked, *live], functions(), graphs)
+            _put_code(exhausted, [asked, *named], functions(), graphs)
     failed = {OUT_OF_MEMORY: table_of(OUT_OF_MEMORY, [asked])}
     # The error names tensors, while blocks only have addresses.
     return failed | ({LIVE_AT_FAILURE: table_of(LIVE_AT_FAILURE, live or blocks)} if live or blocks else {})
 
 
 def is_out_of_memory(error: BaseException | None) -> bool:
-    """Whether an error is TensorFlow's or NumPy's out-of-memory error; its causes do not count."""
-    if not is_imported("tensorflow"):
-        return False
-    from tensorflow.python.framework import errors
+    """Whether an error is an out-of-memory error of TensorFlow, JAX or NumPy; its causes do not count."""
+    kinds: tuple[type, ...] = (MemoryError,)
+    if is_imported("tensorflow"):
+        from tensorflow.python.framework import errors
 
-    # TensorFlow has no error type for a constant that does not fit, or for a copy to a full GPU.
-    kinds = (errors.ResourceExhaustedError, errors.InvalidArgumentError, errors.InternalError, MemoryError)
+        # TensorFlow has no error type for a constant that does not fit, or for a copy to a full GPU.
+        kinds += (errors.ResourceExhaustedError, errors.InvalidArgumentError, errors.InternalError)
+    elif not is_imported("jax"):
+        return False
     # Accessing __class__ may run code of the error; its type does not.
-    return issubclass(type(error), kinds) and parsed(message_of(error)) is not None
+    is_one = issubclass(type(error), kinds) or _is_of_jax(error)
+    return is_one and parsed(message_of(error)) is not None
+
+
+def _is_of_jax(error: BaseException | None) -> bool:
+    return not _OF_JAX.isdisjoint(kind.__name__ for kind in type(error).__mro__)
+
+
+def _is_free(asked: dict[str, Any]) -> bool:
+    return int(asked["requested_bytes"] or 0) <= int(asked.get("available_bytes", -1))
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
@@ -86,11 +110,13 @@ def _is_host(asked: dict[str, Any], message: str) -> bool:
     """Whether host memory was requested, all of which the allocator may use."""
     if asked["device"] is not None:
         return "CPU" in asked["device"] and "bfc" not in (asked["allocator"] or "")
+    if is_on_host(message):
+        return True
+    if not is_imported("tensorflow"):
+        return False
     import tensorflow as tf
 
-    return is_on_host(message) or not any(
-        one.device_type != "CPU" for one in tf.config.list_physical_devices()
-    )
+    return not any(one.device_type != "CPU" for one in tf.config.list_physical_devices())
 
 
 def _put_code(

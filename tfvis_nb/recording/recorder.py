@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 import traceback
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ContextDecorator, ExitStack
 from pathlib import Path
 from types import FrameType, TracebackType
@@ -158,7 +158,7 @@ class Recorder(ContextDecorator):
         global _latest  # noqa: PLW0603 - what `tfvis_nb.last_trace` shows
         tensorflow, jax, python, machine = self._tensorflow, self._jax, self._python, self._machine
         self._tensorflow = self._jax = self._python = self._machine = None
-        failure, of_thread = self._failures(tensorflow, error)
+        failure, of_thread = self._failures(tensorflow, jax, error)
         if error is not None and not failure:
             self._remarks.append(Text("ended_by_error", error=in_a_line(error)))
         self._trace._fill(  # noqa: SLF001
@@ -222,14 +222,17 @@ class Recorder(ContextDecorator):
             self._machine.start()
 
     def _failures(
-        self, tensorflow: TensorFlowTracer | None, error: BaseException | None
+        self, tensorflow: TensorFlowTracer | None, jax: JaxTracer | None, error: BaseException | None
     ) -> tuple[Metadata, Metadata]:
         """Return the facts about a failed allocation that ended the block, or else one of its threads."""
-        if tensorflow is None:
+        functions: Callable[[], dict[str, Any]] | None = dict if self._options.source else None
+        graphs: list[Any] = []
+        if tensorflow is not None:
+            sources = tensorflow.sources
+            functions = None if sources is None else sources.functions.graphs
+            graphs = [run.graph for run in tensorflow.sessions.runs]
+        elif jax is None:
             return {}, {}
-        sources = tensorflow.sources
-        functions = None if sources is None else sources.functions.graphs
-        graphs = [run.graph for run in tensorflow.sessions.runs]
         failure = out_of_memory(error, functions, graphs, self._dumps)
         return failure, {} if failure else out_of_memory(self._threads.error, functions, graphs, self._dumps)
 

@@ -76,7 +76,7 @@ def _word(key: str, figures: Figures) -> Texts:
         how += f" The largest buffers at that time: {largest}."
     if case == "fragmented":
         advice = (
-            "Set the environment variable TF_GPU_ALLOCATOR=cuda_malloc_async before TensorFlow starts, which"
+            "Set the environment variable TF_GPU_ALLOCATOR=cuda_malloc_async before the program starts, which"
             " fragments less, or use a smaller batch."
         )
     else:

@@ -24,7 +24,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.texts import Text
 
 FIGURES: dict[str, str] = {
-    "requested_bytes": "Bytes that the op asked for: from TensorFlow's error, or from its shape and dtype. "
+    "requested_bytes": "Bytes that the op asked for: from the error, or from its shape and dtype. "
     "Missing if the error has neither. For a buffer: the part of its bytes that was requested.",
     "in_use_bytes": "Bytes that the allocator had allocated then: in its blocks, otherwise the most while the"
     " op ran. Missing where allocators do not record it, as for TensorFlow's plain one for CPUs.",
@@ -38,7 +38,8 @@ FIGURES: dict[str, str] = {
     "fitting_rows": "largest_free_bytes, otherwise free_bytes, / (requested_bytes / first dimension), rounded"
     " down: how large the first dimension of this one tensor could have been. Missing where the bytes are"
     " not known or suffice.",
-    "bytes": "Bytes of a buffer that was allocated then; to three digits where TensorFlow's error lists it.",
+    "bytes": "Bytes of a buffer that was allocated then; to three digits where the error lists it.",
+    "sharding": "The device that holds an array of JAX, or its partitions on several devices.",
     "share": "bytes / in_use_bytes if blocks are known, otherwise bytes / bytes of all listed buffers.",
     **ORIGINS,
 }
@@ -62,6 +63,7 @@ _LIVE = {
     "bytes": "int64",
     "requested_bytes": "Int64",
     "share": "float64",
+    "sharding": "str",
 }
 _FIRST = re.compile(r"\[(\d{1,18})(?:, \d+)*\]")
 
@@ -184,12 +186,15 @@ def live_at_failure(trace: Trace) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``name``, ``op``, ``layer``, ``line`` and ``allocator`` (str, empty if unknown), ``event`` (int64; the
-        allocation or op, -1 if it has no row), ``bytes`` (int64), ``requested_bytes`` (Int64) and ``share``
-        (float64), as in `FIGURES`. These are the largest blocks of the allocator if it recorded them, without
+        ``name``, ``op``, ``layer``, ``line``, ``allocator`` and ``sharding`` (str, empty if unknown),
+        ``event`` (int64; the allocation or op, -1 if it has no row), ``bytes`` (int64), ``requested_bytes``
+        (Int64) and ``share`` (float64), as in `FIGURES`. These are the largest blocks of the allocator if it
+        recorded them, without
         names if they were allocated before the recording. Otherwise they are the recorded buffers of the
         failed allocator, or those in TensorFlow's error, which lists them for session runs, or the variables
-        and eager tensors that the program held on the CPU. `cannot_say` without any of these.
+        and eager tensors that the program held on the CPU. For JAX these are the arrays that the program
+        held, and the buffers that the failed program needed at its peak, if XLA's error lists them; their
+        allocator is ``XLA program``. `cannot_say` without any of these.
 
     Examples
     --------
@@ -210,12 +215,14 @@ def live_at_failure(trace: Trace) -> pd.DataFrame:
     if not pd.isna(failure["at_ns"]) and pd.isna(failure["largest_free_bytes"]):
         live = live_buffers(trace, int(failure["at_ns"]), allocator=failure["allocator"])
         if len(live):
-            return live[list(_LIVE)].astype(dtypes(_LIVE))
+            return live.assign(sharding="")[list(_LIVE)].astype(dtypes(_LIVE))
     listed = None if listed is None else listed[listed["bytes"].notna() & (listed["bytes"] >= 0)]
     if listed is None or listed.empty:
         return cannot_say(_LIVE, Text("no_live_buffers"))
     in_use = 0 if pd.isna(failure["in_use_bytes"]) else int(failure["in_use_bytes"])
-    return _listed(trace, listed.fillna(dict.fromkeys(("node", "op", "file", "allocator"), "")), in_use)
+    return _listed(
+        trace, listed.fillna(dict.fromkeys(("node", "op", "file", "allocator", "sharding"), "")), in_use
+    )
 
 
 def _listed(trace: Trace, listed: pd.DataFrame, in_use: int) -> pd.DataFrame:
@@ -246,6 +253,7 @@ def _listed(trace: Trace, listed: pd.DataFrame, in_use: int) -> pd.DataFrame:
         "bytes": size,
         "requested_bytes": listed["requested_bytes"].where(listed["requested_bytes"] > 0),
         "share": size / max(int(size.sum()), in_use, 1),
+        "sharding": listed["sharding"],
     }
     return pd.DataFrame(columns).astype(dtypes(_LIVE))
 

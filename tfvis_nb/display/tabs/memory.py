@@ -142,11 +142,13 @@ def _failure(trace: Trace) -> list[Block]:
                     ("share", "Share", "share"),
                     ("line", "Line", "text"),
                     ("layer", "Layer", "text"),
+                    *([("sharding", "Sharding", "text")] if (live["sharding"] != "").any() else []),
                 ),
                 key("op", "Op"),
             ],
             definition="The largest buffers of that allocator that are known to be allocated then. For a"
-            " plain CPU allocator, which records none: the variables and eager tensors of the program.",
+            " plain CPU allocator, which records none: the variables and eager tensors of the program. For JAX:"
+            " its arrays, and what the failed program needs.",
             zoom=targets.of_events(largest["event"]) if targets else [],
             light="name",
             reason=why_not(live),

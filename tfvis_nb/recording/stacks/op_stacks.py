@@ -54,6 +54,8 @@ def _of_optimizer(frames: Iterable[CodeLine]) -> bool:
 
 def _frames(ops: dict[int, Any]) -> dict[int, tuple[CodeLine, ...]]:
     """Return the frames of ops. TensorFlow interns them; one by one this would take fifteen times as long."""
+    if not ops:
+        return {}
     from tensorflow.core.framework import graph_debug_info_pb2
     from tensorflow.python.util import _tf_stack
 
