@@ -35,8 +35,8 @@ DEV_INSTALLED := $(VENV)/installed-dev
 
 # Tests that start browsers, kernels, commands, clusters, servers or TensorFlow, which importing them would take long.
 LARGER := browser cli fleet/dataset/test_kills.py estimator file_view notebooks magics recording serving session \
-  $(addprefix reading/test_,local_trace.py merged_runs.py message_json.py nested_fields.py other_messages.py remote.py \
-    rocm.py stepstats_generated.py) test_mutants.py test_types.py test_wheel.py
+  $(addprefix reading/test_,local_trace.py memory_profile.py merged_runs.py message_json.py nested_fields.py \
+    other_messages.py remote.py rocm.py stepstats_generated.py) test_mutants.py test_types.py test_wheel.py
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 # Tests start many processes that import the package: it is compiled once, wherever the shell says otherwise.

@@ -104,7 +104,7 @@ def kernel_stats() -> bytes:
 
 
 def pprof() -> bytes:
-    texts = ["", "allocations", "count", "space", "bytes", "jaxlib"]
+    texts = ["", "samples", "count", "cpu", "nanoseconds", "run"]
     types = field(1, number(1, 1) + number(2, 2)) + field(1, number(1, 3) + number(2, 4))
     sample = field(2, field(1, b"\x01") + field(2, b"\x01\x80\x20") + field(3, number(1, 5) + number(3, 2)))
     location = field(4, number(1, 1) + field(4, number(1, 1) + number(2, 3)))

@@ -27,6 +27,7 @@ from .idle.launch_bound import launch_bound as launch_bound
 from .idle.launch_bound import launch_stretches as launch_stretches
 from .idle.launch_gaps import launch_gaps as launch_gaps
 from .input.input_pipeline import input_pipeline as input_pipeline
+from .memory.device_memory import device_memory as device_memory
 from .memory.memory_breakdown import live_buffers as live_buffers
 from .memory.memory_breakdown import memory_breakdown as memory_breakdown
 from .memory.memory_usage import memory_peaks as memory_peaks

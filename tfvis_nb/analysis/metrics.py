@@ -36,6 +36,7 @@ MODULES: dict[str, str] = {
     "memory_usage": "memory.memory_usage",
     "memory_breakdown": "memory.memory_breakdown",
     "out_of_memory": "memory.out_of_memory",
+    "device_memory": "memory.device_memory",
     "tensor_lifetimes": "memory.tensor_lifetimes",
     "transfers": "communication.transfers",
     "transfer_matrix": "communication.transfer_matrix",

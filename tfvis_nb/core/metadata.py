@@ -24,6 +24,7 @@ PREDICTION, PREDICTED_STEPS = "prediction", "predicted_steps"
 UNDIVIDED = "undivided"
 PYTHON_SAMPLES, THREAD_SAMPLES, GC_PAUSES = "python_samples", "thread_samples", "gc_pauses"
 RETURNS = "session_returns"
+DEVICE_MEMORY = "device_memory"
 _SAMPLE = {
     "task": event_table.TEXT,
     "time_ns": "Int64",
@@ -102,6 +103,13 @@ SUBJECTS: dict[str, dict[str, Any]] = {
         "generation": "Int64",
     },
     RETURNS: {"task": event_table.TEXT, "time_ns": "Int64"},
+    DEVICE_MEMORY: {
+        "device": event_table.TEXT,
+        "kind": event_table.TEXT,
+        "stack": event_table.TEXT,
+        "buffers": "Int64",
+        "bytes": "Int64",
+    },
     TRACING_COST: {
         "is_traced": "Int64",
         "run": "Int64",
@@ -124,20 +132,21 @@ operations a second; ``task`` is empty if the profile does not show it. A profil
 requested it, and the sums of the allocator's blocks if known; otherwise, for an op on a CPU,
 ``available_bytes`` is the free memory of the machine. The buffers allocated at that time are the allocator's
 blocks, with addresses, or those in TensorFlow's error, or the variables and eager tensors that the program
-held; of JAX, the arrays that the program held, and those that XLA's error lists of the failed program. A trace of predicted times has one row for each assumed change, and the times of the steps as recorded,
-as replayed without a change, and as predicted. Recordings that nothing divides into steps are counted as
+held; of JAX, the arrays that the program held, and those that XLA's error lists of the failed program. A
+trace of predicted times has one row for each assumed change, and the times of the steps as recorded, as
+replayed without a change, and as predicted. Recordings that nothing divides into steps are counted as
 undivided. A sample of Python has the innermost line of the user's own code in the thread that recorded; no
 line if none of the user's code ran, or if the line is unknown. All samples stand for the same time. A sample
 of other threads has the line that one of them ran: ``called`` if TensorFlow or JAX called Python on it,
 ``running`` if it needed the interpreter, not in a call that may release the interpreter's lock. A pause of
-Python's garbage collector has its start and generation; short ones are left out. A
-traced run of a session returns to Python later than its last event, because it collects its trace. A trace of
-a cell has the
-runs of the same code that its history holds, including this one: a digest of the code, their ends, and the
-times of their typical steps and loops.
+Python's garbage collector has its start and generation; short ones are left out. A traced run of a session
+returns to Python later than its last event, because it collects its trace. A device memory profile of JAX has
+the buffers by device, kind and the lines of the user's code that made them, outermost first, one in a line of
+``stack``. A trace of a cell has the runs of the same code that its history holds, including this one: a
+digest of the code, their ends, and the times of their typical steps and loops.
 """
 
-CODE = (PYTHON_SAMPLES, THREAD_SAMPLES)
+CODE = (PYTHON_SAMPLES, THREAD_SAMPLES, DEVICE_MEMORY)
 """Subjects that only describe code; traces without code lack them."""
 
 DAMAGED = (AttributeError, KeyError, TypeError, ValueError, OverflowError)

@@ -59,7 +59,8 @@ class Repeats:
 
     def add(self, content: RecordedStep | RecordedHost | Trace, data: Data, label: str) -> None:
         """Add a recording, and the bytes it was read from, if any."""
-        if not len(data):
+        is_timeless = isinstance(content, Trace) and not len(content.events)
+        if not len(data) or is_timeless:
             key = id(content), 0
         elif isinstance(content, RecordedHost):
             # Each recording has its own times in the first rows, so the rest need not be compared.

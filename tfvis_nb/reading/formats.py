@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.trace import Trace
-from tfvis_nb.reading import parquet, tensorboard
+from tfvis_nb.reading import memory_profile, parquet, tensorboard
 from tfvis_nb.reading.chrome import reader as chrome
 from tfvis_nb.reading.gate import gate
 from tfvis_nb.reading.pickles import reader as pickles
@@ -47,6 +47,9 @@ FORMATS = (
     Format("a pickle of RunMetadata", pickles.is_pickle, pickles.read, ("allowance",)),
     Format(
         "an XSpace of the TensorFlow or JAX profiler", is_xspace, xspace.read, ("threadpool", "allowance")
+    ),
+    Format(
+        "a device memory profile of JAX", memory_profile.is_memory_profile, memory_profile.read, ("room",)
     ),
     Format("a local.trace of TensorFlow 1.14 to 2.0", is_local_trace, local_trace.read, ("room",)),
     Format("a TensorBoard event file", tensorboard.is_event_file, tensorboard.read, ("allowance",)),

@@ -81,7 +81,7 @@ export interface FlameBlock {
 }
 export interface FlameGraph {
   labels: readonly string[]; parents: readonly number[]; colours: readonly string[];
-  parts: readonly FlamePart[]; by: "scope" | "layer" | "stack" | "thread"; side: "device" | "host";
+  parts: readonly FlamePart[]; by: "scope" | "layer" | "stack" | "thread"; side: "device" | "host" | "memory";
   cannot_say: string;
 }
 export interface FlamePart {

@@ -2,7 +2,7 @@
 
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { LinkMessage, RangeFigures } from "../../host/channel";
-import { formatDuration, formatNumber, formatPercent } from "../../model/format/units";
+import { formatBytes, formatDuration, formatNumber, formatPercent } from "../../model/format/units";
 import { readable, shadesOf } from "../../model/paint/palette";
 import type { FlameBlock } from "../../model/wire/schema";
 import { digitlessHash } from "../../model/wire/string_table";
@@ -79,8 +79,12 @@ export function Flame({ block, step, inRange, selected, publish }: FlameProps) {
     <section class="block flame">
       <BlockHead title={block.title} definition={block.definition} />
       <div class="flame-tools">
-        <Choice label="Frames" names={FRAMES} value={graph.by} pick={(by) => pick(by, graph.side)} />
-        <Choice label="Time" names={SIDES} value={graph.side} pick={(side) => pick(graph.by, side)} />
+        {graphs.length > 1 && (
+          <>
+            <Choice label="Frames" names={FRAMES} value={graph.by} pick={(by) => pick(by, graph.side)} />
+            <Choice label="Time" names={SIDES} value={graph.side} pick={(side) => pick(graph.by, side)} />
+          </>
+        )}
         <Choice
           label="Direction"
           names={{ down: "Top-down", up: "Bottom-up" }}
@@ -104,6 +108,7 @@ export function Flame({ block, step, inRange, selected, publish }: FlameProps) {
       {root?.total ? (
         <Boxes
           {...{ root, publish, show, isInverted, found: found?.found ?? null, current, setCurrent }}
+          format={graph.side === "memory" ? formatBytes : formatDuration}
           zoomed={frames.get(zoomed) ?? root}
           zoomOut={() => setZoomed("")}
         />
@@ -149,6 +154,7 @@ const LEAST_LABEL_PX = 24;
 
 interface BoxesProps {
   root: Frame;
+  format: (value: number) => string;
   isInverted: boolean;
   zoomed: Frame;
   /** Frames that a search has found; null without one. */
@@ -162,7 +168,7 @@ interface BoxesProps {
 }
 
 function Boxes(props: BoxesProps) {
-  const { root, isInverted, zoomed, found, current, setCurrent, show, zoomOut, publish } = props;
+  const { root, zoomed, found, current, setCurrent, show, zoomOut, publish } = props;
   const element = useRef<HTMLDivElement>(null);
   const info = useRef<HTMLParagraphElement>(null);
   const [width, setWidth] = useState(1000);
@@ -179,7 +185,7 @@ function Boxes(props: BoxesProps) {
   useLayoutEffect(() => {
     if (info.current) info.current.textContent = figures(boxes[stop]);
   }, [root]);
-  const figures = (box: Box) => figuresOf(box, root, isInverted);
+  const figures = (box: Box) => figuresOf(box, props);
   const onKeyDown = (event: KeyboardEvent) => {
     const at = Number((event.target as HTMLElement).dataset.box ?? stop);
     if (event.ctrlKey || event.metaKey || event.altKey) return;
@@ -245,12 +251,12 @@ function pathOf(box: Box): string {
   return [...box.frame.path.slice(0, -1), labelOf(box)].join(" › ");
 }
 
-function figuresOf({ frame, merged }: Box, root: Frame, isInverted: boolean): string {
+function figuresOf({ frame, merged }: Box, { root, isInverted, format }: BoxesProps): string {
   const siblings = frame.parent?.children ?? [];
   const all = merged > 1 ? siblings.slice(siblings.indexOf(frame)) : [frame];
   const sum = (of: "total" | "self") => all.reduce((total, each) => total + each[of], 0);
-  const own = isInverted ? "" : `, ${formatDuration(sum("self"))} of its own`;
-  return `${formatDuration(sum("total"))}, ${formatPercent(sum("total") / root.total)}${own}`;
+  const own = isInverted ? "" : `, ${format(sum("self"))} of its own`;
+  return `${format(sum("total"))}, ${formatPercent(sum("total") / root.total)}${own}`;
 }
 
 function coloursOf({ colour, label }: Frame): { background: string; color: string } {

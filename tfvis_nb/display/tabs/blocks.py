@@ -170,10 +170,10 @@ class FlameFrames(TypedDict):
 
 
 class FlameGraph(FlameFrames):
-    """A flame graph; without frames if it cannot be shown."""
+    """A flame graph; without frames if it cannot be shown. On the side ``memory``, ``self_ns`` are bytes."""
 
     by: Literal["scope", "layer", "stack", "thread"]
-    side: Literal["device", "host"]
+    side: Literal["device", "host", "memory"]
     cannot_say: str
 
 

@@ -5,6 +5,7 @@ import pandas as pd
 
 from tfvis_nb.analysis.memory import (
     buffer_origins,
+    device_memory,
     memory_breakdown,
     memory_usage,
     out_of_memory,
@@ -12,12 +13,16 @@ from tfvis_nb.analysis.memory import (
 )
 from tfvis_nb.analysis.programs import program_memory
 from tfvis_nb.analysis.unavailable import why_not
+from tfvis_nb.core.labels import printable
+from tfvis_nb.core.metadata import DEVICE_MEMORY
 from tfvis_nb.core.trace import Trace
 from tfvis_nb.display.tabs.against import with_exact_changes
 from tfvis_nb.display.tabs.blocks import (
+    LONGEST_TEXT,
     MOST_ROWS,
     Block,
     Figure,
+    FlameBlock,
     TableBlock,
     TableColumn,
     chart,
@@ -51,6 +56,8 @@ _ALLOCATOR = TableColumn(
 
 _ORIGINS: tuple[tuple[memory_breakdown.By, str], ...] = (("layer", "Layer"), ("line", "Line"))
 _MOST_LIVE = 20
+_MOST_FRAMES = 800
+"""Smaller frames of a flame graph count as part of their parent."""
 _ASKED = (
     TableColumn("node", "Node", "name", "The node that asked for memory; empty for an eager op."),
     key("op", "Op"),
@@ -76,7 +83,7 @@ _ASKED = (
 def why_none(trace: Trace) -> str:
     """Return why there is nothing to show; empty if there is."""
     peaks = memory_usage.memory_peaks(trace)
-    if why_not(trace.out_of_memory) and why_not(trace.program_memory):
+    if why_not(trace.out_of_memory) and why_not(trace.program_memory) and DEVICE_MEMORY not in trace.metadata:
         return why_not(peaks)
     return ""
 
@@ -85,6 +92,7 @@ def blocks(trace: Trace, against: Trace | None = None) -> list[Block]:
     """Return the curve, the peaks, the buffers alive at the peaks, and those of compiled programs."""
     return [
         *_failure(trace),
+        *_profile(trace, against),
         chart(trace, "memory", memory_usage.FIGURES["bytes"]),
         _peaks(trace, against),
         _use(trace, "op", key("op", "Op", "name"), against),
@@ -142,13 +150,13 @@ def _failure(trace: Trace) -> list[Block]:
                     ("share", "Share", "share"),
                     ("line", "Line", "text"),
                     ("layer", "Layer", "text"),
-                    *([("sharding", "Sharding", "text")] if (live["sharding"] != "").any() else []),
+                    ("sharding", "Sharding", "text") if (live["sharding"] != "").any() else None,
                 ),
                 key("op", "Op"),
             ],
             definition="The largest buffers of that allocator that are known to be allocated then. For a"
-            " plain CPU allocator, which records none: the variables and eager tensors of the program. For JAX:"
-            " its arrays, and what the failed program needs.",
+            " plain CPU allocator, which records none: the variables and eager tensors of the program. For"
+            " JAX: its arrays, and what the failed program needs.",
             zoom=targets.of_events(largest["event"]) if targets else [],
             light="name",
             reason=why_not(live),
@@ -156,6 +164,81 @@ def _failure(trace: Trace) -> list[Block]:
             order="largest",
         ),
     ]
+
+
+def _profile(trace: Trace, against: Trace | None) -> list[Block]:
+    """Return the lines that made the buffers of a device memory profile, if one was read."""
+    rows = _made(trace)
+    if rows is None:
+        return []
+    rows, change = with_exact_changes(
+        rows, None if against is None else _made(against), ["line", "frame"], "self_bytes", "Bytes"
+    )
+    return [
+        _flame(device_memory.device_memory(trace)),
+        table(
+            "Device memory by line",
+            rows.sort_values("self_bytes", ascending=False, kind="stable"),
+            [
+                TableColumn("line", "Line", "name", "The innermost line of your own code that made them."),
+                TableColumn("frame", "Kind", "text", "Buffers or programs, and the device that holds them."),
+                *figures(device_memory.FIGURES, ("self_bytes", "Bytes", "bytes")),
+                *change,
+                *figures(device_memory.FIGURES, ("buffers", "Buffers", "count")),
+            ],
+            definition="The buffers of the device memory profile by the line that made them.",
+            bar="self_bytes",
+            order="largest",
+        ),
+    ]
+
+
+def _flame(tree: pd.DataFrame) -> FlameBlock:
+    """Return the largest frames of a device memory profile; smaller ones count as part of their parent."""
+    total, parent = (tree[name].to_numpy(np.int64) for name in ("total_bytes", "parent"))
+    least = np.sort(total)[-_MOST_FRAMES] if len(total) > _MOST_FRAMES else -1
+    kept = np.append(True, total[1:] > least)
+    shown_in = np.where(kept, np.arange(len(total)), parent)
+    while not kept[shown_in].all():
+        shown_in = shown_in[shown_in]
+    number, shown = np.cumsum(kept) - 1, np.flatnonzero(kept)
+    own = np.zeros(len(shown), np.int64)
+    np.add.at(own, number[shown_in], tree["self_bytes"].to_numpy(np.int64))
+    frames = np.flatnonzero(own).tolist()
+    return {
+        "kind": "flame",
+        "title": "Device memory",
+        "definition": "Bytes of buffers: each frame is as wide as its own buffers and all frames in it.",
+        "cannot_say": "",
+        "graphs": [
+            {
+                "by": "stack",
+                "side": "memory",
+                "cannot_say": "",
+                "labels": [printable(text, LONGEST_TEXT) for text in tree["frame"].take(shown)],
+                "parents": [-1, *number[parent[shown[1:]]].tolist()],
+                "colours": [""] * len(shown),
+                "parts": [
+                    {
+                        "step": None,
+                        "frames": frames,
+                        "self_ns": own[frames].tolist(),
+                        "events": [[] for _ in frames],
+                    }
+                ],
+            }
+        ],
+    }
+
+
+def _made(trace: Trace) -> pd.DataFrame | None:
+    """Return the bytes of a device memory profile by innermost line and kind."""
+    tree = device_memory.device_memory(trace)
+    if why_not(tree):
+        return None
+    own = tree[tree["self_bytes"] > 0]
+    line = tree["frame"].take(own["parent"].to_numpy()).to_numpy()
+    return own.assign(line=line).groupby(["line", "frame"], as_index=False)[["self_bytes", "buffers"]].sum()
 
 
 def _peaks(trace: Trace, against: Trace | None) -> TableBlock:

@@ -45,8 +45,12 @@ _COSTS: Mapping[str, int] = {
     "devices": 1000,
     "trace_events": 800,
     "args": 300,
+    "sample": 3000,
+    "location": 1000,
+    "function": 500,
+    "stack": 2,
 }
-"""Measured bytes of memory for reading a record."""
+"""Measured bytes of memory for reading a record; of a stack, for each character."""
 
 
 class RecordMemory:

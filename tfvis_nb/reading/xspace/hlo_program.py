@@ -127,11 +127,11 @@ class Program:
             file = _row(self._index.field("file_names"), place.get("file_name_id", 0))
             function = _row(self._index.field("function_names"), place.get("function_name_id", 0))
             if file:
-                frames.append(_frame(file, place["line"], function or b""))
+                frames.append(python_frame(file, place["line"], function or b""))
             cut |= not file
             number = frame["parent_frame_id"]
         if not frames and metadata["source_file"]:
-            frames.append(_frame(metadata["source_file"], metadata["source_line"], b""))
+            frames.append(python_frame(metadata["source_file"], metadata["source_line"], b""))
         return tuple(reversed(frames)), cut
 
 
@@ -140,7 +140,8 @@ def _row(column: pa.ListArray, number: int) -> Any:
     return column.values[number - 1].as_py() if 0 < number <= len(column.values) else None
 
 
-def _frame(file: bytes, line: int, function: bytes) -> Frame:
+def python_frame(file: bytes, line: int, function: bytes) -> Frame:
+    """Return a frame that JAX recorded with the path of its file."""
     name = text(file)
     own = _INSTALLED.search(name) is None
     if cell := _CELL.fullmatch(name):
