@@ -240,8 +240,9 @@ def _eager(events: pd.DataFrame, chosen: np.ndarray) -> np.ndarray:
 
 
 def _markers(trace: Trace, is_host: np.ndarray) -> np.ndarray:
-    """Return a mask of host rows that gave their step its name: ``train`` for the step ``train 13``."""
-    names = {_NUMBER.sub("", label) for label in trace.step_labels.values()} - {""}
+    """Return a mask of host rows that gave their step its name: ``train``, or all of ``train 13``."""
+    labels = trace.step_labels.values()
+    names = {*labels, *(_NUMBER.sub("", label) for label in labels)} - {""}
     marked = np.zeros(len(is_host), bool)
     if names:
         rows = np.flatnonzero(is_host & (trace.events["step"] != NO_STEP).to_numpy())
