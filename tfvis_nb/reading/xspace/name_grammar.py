@@ -16,7 +16,7 @@ _NOT_NODES = ("ThenExecuteCallback",)
 _CLASS_ENDS = re.compile(r"#|: | |\(|\[|/")
 # The 2 of ...DatasetV2 is a version, not the number of an instance.
 _NUMBERS = re.compile(r"[.:_]?(?<![a-z]V)(?<![a-z]V\d)\d+")
-_TEMPLATE = re.compile(r"<[^<>]*>")
+_BRACKETS = re.compile(r"([<>])")
 _RETURNED = re.compile(r"^(?:void|static|inline) ")
 
 
@@ -66,11 +66,17 @@ def kernel_name(name: str) -> str:
     >>> kernel_name("void tensorflow::functor::Swap<unsigned int, 256>(unsigned int const*)")
     'tensorflow::functor::Swap'
     """
-    short = name
-    while (shorter := _TEMPLATE.sub("", short)) != short:
-        short = shorter
+    kept: list[str] = []
+    opened: list[int] = []
+    for part in _BRACKETS.split(name):
+        if part == ">" and opened:
+            del kept[opened.pop() :]
+            continue
+        if part == "<":
+            opened.append(len(kept))
+        kept.append(part)
     # Names truncated at 2 kB have open brackets.
-    short = _RETURNED.sub("", short.split("<", 1)[0].replace("(anonymous namespace)::", ""))
+    short = _RETURNED.sub("", "".join(kept).split("<", 1)[0].replace("(anonymous namespace)::", ""))
     return short.split("(", 1)[0].strip() or name
 
 
