@@ -58,11 +58,12 @@ def damaged(path: Path, other: bytes, chance: random.Random) -> None:
     one = chance.choice((path, *files))
     data = one.read_bytes()
     one.write_bytes(
-        _page(data, other, chance) if data[:6] == b"SQLite" else raw_bytes.damaged(data, other, chance)
+        damaged_page(data, other, chance) if data[:6] == b"SQLite" else raw_bytes.damaged(data, other, chance)
     )
 
 
-def _page(data: bytes, other: bytes, chance: random.Random) -> bytes:
+def damaged_page(data: bytes, other: bytes, chance: random.Random) -> bytes:
+    """Damage a page of an SQLite file, or its header."""
     made = bytearray(data)
     size = struct.unpack(">H", data[16:18])[0] or 4096
     pages = max(1, len(data) // max(512, size))

@@ -31,6 +31,7 @@ SAVED_MODEL = number(1, 1) + field(2, field(1, field(4, b"serve")) + field(2, GR
         (SAVED_MODEL, "foreign_format", {"what": Text("is_saved_model")}),
         (GRAPH, "foreign_format", {"what": Text("is_graph")}),
         (b"version https://git-lfs.github.com/spec/v1\n", "foreign_format", {"what": Text("is_lfs_pointer")}),
+        (b"NVIDIA Tegra Profiler Report 1.\n\x0bLocal", "foreign_format", {"what": Text("is_nsys_report")}),
         (b"hello, this is a log\n", "foreign_format", {"what": Text("is_text", start="hello,")}),
         ("# Änderungen …\n".encode(), "foreign_format", {"what": Text("is_text", start="#")}),
         (b"node {\n  name: 'a'\n}", "foreign_format", {"what": Text("is_text", start="node")}),
@@ -124,8 +125,6 @@ def test_the_error_for_a_session_names_its_reader(tmp_path: Path) -> None:
     with raises_id(tv.TraceFormatError, "foreign_format", what=Text("is_session")) as caught:
         tv.read_trace(path)
     assert "copy.tfvis" in str(caught.value)
-    with raises_id(tv.TraceFormatError, "foreign_format", what=Text("is_sqlite")):
-        tv.read_trace(b"SQLite format 3\0" + bytes(200))
 
 
 @pytest.mark.parametrize(

@@ -41,12 +41,12 @@ def read_trace(
         fsspec, such as ``"s3://bucket/logs"`` or ``"gs://bucket/*.pb"``; bytes; a ``RunMetadata`` or
         ``StepStats`` message of any TensorFlow; a `Trace`; an open binary file; or an iterable of those, one
         step each. With several files, a step without its own label is named after its file. Files may be
-        binary, text or pickled messages, TensorBoard event files, Chrome traces of several programs, or files
-        of `Trace.to_parquet`, optionally packed with xz, gzip or tar. A profile of TensorFlow 2 or JAX,
-        ``*.xplane.pb``, contains its steps; files of several hosts profiled at the same time become one trace
-        with a task each. So do files of workers and ranks of one job, by the tasks that they name, and files
-        of Horovod ranks, if they are named ``rank0...`` and so on. A HOROVOD_TIMELINE file given with traces
-        adds Horovod's activity in their steps to rank 0.
+        binary, text or pickled messages, TensorBoard event files, Chrome traces of several programs, SQLite
+        exports of Nsight Systems, or files of `Trace.to_parquet`, optionally packed with xz, gzip or tar. A
+        profile of TensorFlow 2 or JAX, ``*.xplane.pb``, contains its steps; files of several hosts profiled
+        at the same time become one trace with a task each. So do files of workers and ranks of one job, by
+        the tasks that they name, and files of Horovod ranks, if they are named ``rank0...`` and so on. A
+        HOROVOD_TIMELINE file given with traces adds Horovod's activity in their steps to rank 0.
     title
         A short name for the picture; by default the name of the file or folder.
     threadpool

@@ -40,6 +40,7 @@ _COUNTS = {
 _SEPARATED = {
     "steps_by_group_id": "groups",
     "steps_by_marks": "marks",
+    "steps_by_ranges": "marks",
     "steps_by_source_rows": "steps",
     "steps_by_step_num": "marks",
 }

@@ -8,6 +8,7 @@ from tfvis_nb.core.trace import Trace
 from tfvis_nb.reading import memory_profile, parquet, tensorboard
 from tfvis_nb.reading.chrome import reader as chrome
 from tfvis_nb.reading.gate import gate
+from tfvis_nb.reading.nsys import reader as nsys
 from tfvis_nb.reading.pickles import reader as pickles
 from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.pieces import Piece
@@ -44,6 +45,7 @@ FORMATS = (
         "JSON of RunMetadata or StepStats", text_messages.is_message_json, text_messages.read_json, ("room",)
     ),
     Format("Chrome trace events", chrome.is_json, chrome.read),
+    Format("an SQLite export of Nsight Systems", nsys.is_database, nsys.read, ("allowance",)),
     Format("a pickle of RunMetadata", pickles.is_pickle, pickles.read, ("allowance",)),
     Format(
         "an XSpace of the TensorFlow or JAX profiler", is_xspace, xspace.read, ("threadpool", "allowance")

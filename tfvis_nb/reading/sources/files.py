@@ -14,10 +14,10 @@ from tfvis_nb.core.labels import natural
 from tfvis_nb.texts import Text
 
 _TRACE_FILE = re.compile(
-    r"(?:\.(?:pb|pbtxt|pickle|pkl|json|parquet|trace|tar)|run_meta\.v\d+)(?:\.gz|\.xz)?$|tfevents"
+    r"(?:\.(?:pb|pbtxt|pickle|pkl|json|parquet|sqlite|trace|tar)|run_meta\.v\d+)(?:\.gz|\.xz)?$|tfevents"
 )
 _FORMAT = re.compile(
-    r"\.(?:gz|xz|tar|tgz|txz|zip|pb|pbtxt|pickle|pkl|json|parquet|trace|xplane)$", re.IGNORECASE
+    r"\.(?:gz|xz|tar|tgz|txz|zip|pb|pbtxt|pickle|pkl|json|parquet|sqlite|trace|xplane)$", re.IGNORECASE
 )
 _PROFILES = ("plugins", "profile")
 LARGE = 1 << 26

@@ -11,7 +11,7 @@ from tfvis_nb.reading.protobuf.wire import Data
 from tfvis_nb.reading.sources.encodings import start_of_text
 from tfvis_nb.texts import Text
 
-_SQLITE = b"SQLite format 3"
+_SQLITE = b"SQLite format 3\0"
 _APPLICATION_AT = 68
 _SESSION = b"tfvs"
 """The ``application_id`` in the database of a session."""
@@ -21,12 +21,12 @@ _MAGIC = (
     (b"\x89PNG", "is_png"),
     (b"\x89HDF", "is_hdf5"),
     (b"\x93NUMPY", "is_numpy"),
-    (_SQLITE, "is_sqlite"),
     (b"BZh", "is_bzip2"),
     # Versions of protobuf since 2023 write it in C++, followed by blanks that vary.
     (b"goo.gle/debug", "is_debug_string"),
     (b"\x28\xb5\x2f\xfd", "is_zstandard"),
     (b"version https://git-lfs", "is_lfs_pointer"),
+    (b"NVIDIA Tegra Profiler Report", "is_nsys_report"),
 )
 
 
@@ -52,10 +52,19 @@ _DERIVED = b"type.googleapis.com/tensorflow.profiler."
 """The type of a part of other tables that TensorBoard derives from profiles."""
 
 
+def is_sqlite(data: Data) -> bool:
+    """Return whether `data` starts like an SQLite database."""
+    return bytes(data[: len(_SQLITE)]) == _SQLITE
+
+
+def is_session(data: Data) -> bool:
+    """Return whether `data` starts like a session of this package, which is a database."""
+    return is_sqlite(data) and bytes(data[_APPLICATION_AT : _APPLICATION_AT + len(_SESSION)]) == _SESSION
+
+
 def describe(data: Data) -> str:
     """Return the kind of `data` if it is clearly not a trace, or an empty text."""
-    head = bytes(data[:4096])
-    if head.startswith(_SQLITE) and head[_APPLICATION_AT:].startswith(_SESSION):
+    if is_session(data):
         return Text("is_session")
     head = start_of_text(data)
     for magic, what in _MAGIC:
