@@ -69,6 +69,14 @@ def test_threads_have_lanes_with_their_names(ones: Any) -> None:
     assert set(calls["lane"]) == {"python", "python/trainer"}
 
 
+def test_threads_of_the_recorder_have_no_lanes(ones: Any) -> None:
+    with tv.trace(framework="jax") as t:
+        thread = threading.Thread(target=lambda: long_step(ones).block_until_ready(), name="tfvis_nb machine")
+        thread.start()
+        thread.join()
+    assert "PjitFunction(long_step)" not in set(t.events["name"])
+
+
 def test_a_loop_of_a_jitted_function_has_a_step_a_call(ones: Any) -> None:
     with tv.trace() as t:
         for _ in range(STEPS):

@@ -1,4 +1,4 @@
-"""Name the lanes of Python's threads in a profile.
+"""Name the lanes of Python's threads in a profile, and leave out those of the recorder's own threads.
 
 The profiler names a thread as the system does, so every thread of Python is called ``python``. Its line has
 the id that TensorFlow's ``Env`` gives the thread: a hash of the system's handle, which is Python's
@@ -63,7 +63,7 @@ class ThreadNames:
         self._replacements.undo()
 
     def named(self, profile: bytes) -> bytes:
-        """Return a serialised ``XSpace`` whose lines have the names of their threads."""
+        """Return a serialised ``XSpace`` whose lines have the names of their threads, without our own."""
         names: dict[bytes, dict[str, None]] = {}
         for noted in self._threads:
             thread = noted.thread()
@@ -83,9 +83,7 @@ class ThreadNames:
         # Libraries' threads that call Python have better names of their own.
         if isinstance(thread, threading._DummyThread):  # noqa: SLF001
             return
-        noted = _Noted(weakref.ref(thread), *_facts(thread))
-        if not noted.name.startswith(_OWN):
-            self._threads.append(noted)
+        self._threads.append(_Noted(weakref.ref(thread), *_facts(thread)))
 
 
 def _same(thread: threading.Thread) -> threading.Thread:
@@ -99,7 +97,9 @@ def _facts(thread: threading.Thread) -> tuple[str, tuple[int, ...]]:
 
 
 def _joined(names: list[str]) -> str:
-    """Return the lane of threads that ran one after the other."""
+    """Return the lane of threads that ran one after the other; empty if all were the recorder's."""
+    if all(name.startswith(_OWN) for name in names):
+        return ""
     shown = ", ".join(names[:_MOST_NAMES] + ["..."] * (len(names) > _MOST_NAMES))
     return f"{_PYTHON}/{shown}" if shown else _PYTHON
 
@@ -133,7 +133,10 @@ _PLANES, _PLANE_NAME, _LINES, _LINE_ID, _LINE_NAME, _EVENTS, _SHOWN_NAME = 1, 2,
 
 
 def with_line_names(profile: bytes, names: Mapping[bytes, str]) -> bytes:
-    """Return a serialised ``XSpace`` whose hosts show other names of lines, by the lines' id fields."""
+    """Return a serialised ``XSpace`` whose hosts show other names of lines, by the lines' id fields.
+
+    Lines without a name are left out.
+    """
     pieces: list[Data] = []
     for part in fields(profile):
         whole = memoryview(profile)[part.position : part.end]
@@ -148,10 +151,12 @@ def _plane(profile: bytes, plane: WireField, names: Mapping[bytes, str]) -> byte
     for part in fields(profile, plane.start, plane.end):
         if part.number == _PLANE_NAME:
             is_host = profile.startswith(b"/host:", part.start)
-        elif part.number == _LINES and is_host and (name := _line_name(profile, part, names)):
-            # Of a field that is there twice, the last one counts.
-            line = profile[part.start : part.end] + delimited(_SHOWN_NAME, name.encode("utf-8", "replace"))
-            pieces += [memoryview(profile)[at : part.position], delimited(_LINES, line)]
+        elif part.number == _LINES and is_host and (name := _line_name(profile, part, names)) is not None:
+            pieces.append(memoryview(profile)[at : part.position])
+            if name:
+                # Of a field that is there twice, the last one counts.
+                shown = delimited(_SHOWN_NAME, name.encode("utf-8", "replace"))
+                pieces.append(delimited(_LINES, profile[part.start : part.end] + shown))
             at = part.end
     return b"".join([*pieces, memoryview(profile)[at : plane.end]])
 
