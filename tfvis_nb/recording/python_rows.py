@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 from tfvis_nb.core.python_rows import CALLBACK, NEXT_BATCH, SAVING
 from tfvis_nb.recording.patches import Replacements
-from tfvis_nb.recording.profiler.keras_steps import keras_runs_on
+from tfvis_nb.recording.profiler.keras_steps import backend as keras_backend
 
 PACKAGES = ("grain", "grain.python", "keras", "orbax.checkpoint", "torch")
 """The packages whose import adds classes."""
@@ -90,7 +90,7 @@ class PythonRows:
     def install(self) -> None:
         """Start, or add the classes of packages imported since."""
         self._recording = True
-        with_keras = keras_runs_on(self._backend)
+        with_keras = keras_backend() == self._backend
         for calls in _CALLS:
             owner = getattr(sys.modules.get(calls.module), calls.owner, None)
             if owner is not None and (with_keras or not calls.module.startswith("keras.")):

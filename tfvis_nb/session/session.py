@@ -145,13 +145,14 @@ class SavedSession:
     def signatures(self) -> pd.DataFrame:
         """One row for each distinct kind of run, by its number.
 
-        ``kind`` is ``session``, or Keras's ``train``, ``test`` or ``predict``. ``runs`` counts runs that
-        ended, in ``total_ns``, and ``failed`` those that raised. ``traced`` counts traced runs, kept or not;
-        ``mean_ns`` and ``longest_ns`` are those of untraced runs, or of traced ones if all were. ``first``
-        and ``last`` are UTC start times. ``processes``, ``traces`` and ``requested`` count the processes that
-        ran it, kept traces and requests; ``rule`` is the rule for automatic traces. ``fetches``, ``targets``
-        and ``feeds`` are lists of names, ``options`` is a text. ``fetch_types`` and ``feed_types`` are lists
-        of the types of ``fetches`` and ``feeds``, such as ``float32[?, 784]``, or "" if unknown.
+        ``kind`` is ``session``, ``step``, or Keras's ``train``, ``test`` or ``predict``. ``runs`` counts runs
+        that ended, in ``total_ns``, and ``failed`` those that raised. ``traced`` counts traced runs, kept or
+        not; ``mean_ns`` and ``longest_ns`` are those of untraced runs, or of traced ones if all were.
+        ``first`` and ``last`` are UTC start times. ``processes``, ``traces`` and ``requested`` count the
+        processes that ran it, kept traces and requests; ``rule`` is the rule for automatic traces.
+        ``fetches``, ``targets`` and ``feeds`` are lists of names, ``options`` is a text. ``fetch_types`` and
+        ``feed_types`` are lists of the types of ``fetches`` and ``feeds``, such as ``float32[?, 784]``, or ""
+        if unknown.
         """
         return self._table(lambda db: tables.signature_table(db, tables.counts_by_writer(db, self.path)))
 

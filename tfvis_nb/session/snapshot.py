@@ -54,7 +54,7 @@ class _Signature(TypedDict):
     """The columns of a signature that never change."""
 
     signature: int
-    kind: str  # "session", or Keras's "train", "test" or "predict"
+    kind: str  # "session", "step", or Keras's "train", "test" or "predict"
     label: str
     fetches: list[str]
     targets: list[str]

@@ -44,8 +44,8 @@ class JaxProfile:
         """Restore Python, also in a forked process, whose parent goes on profiling."""
         self._threads.end()
 
-    def stop(self) -> JaxXSpace:
-        """Wait for JAX, end the profile and return its recording.
+    def stop(self, *, wait: bool = True) -> JaxXSpace:
+        """Wait for JAX, unless the caller has done so, end the profile and return its recording.
 
         Raises
         ------
@@ -56,11 +56,21 @@ class JaxProfile:
         self.leave()
         ended_ns = time.time_ns()
         try:
-            finish_devices()
+            if wait:
+                finish_devices()
         finally:
             with progress_after("JAX is collecting its profile"):
                 data = session.stop()
         return JaxXSpace(self._threads.named(data), self._epoch_ns, ended_ns)
+
+
+def begin_mark(name: str) -> Any:
+    """Start a mark of the profile, which has ``set_metadata`` and ends with ``__exit__``."""
+    from jax.profiler import TraceAnnotation
+
+    mark = TraceAnnotation(name)
+    mark.__enter__()
+    return mark
 
 
 def finish_devices() -> None:
@@ -79,6 +89,15 @@ def finish_devices() -> None:
         jax.effects_barrier()
         for device in jax.local_devices():
             _wait()(jax.device_put(0, device)).block_until_ready()
+    finish_arrays()
+
+
+def finish_arrays() -> None:
+    """Wait for pending arrays, without a trace of it: work whose results are released may go on."""
+    import jax
+
+    with contextlib.suppress(Exception):
+        jax.effects_barrier()
     for array in jax.live_arrays():
         with contextlib.suppress(Exception):
             array.block_until_ready()

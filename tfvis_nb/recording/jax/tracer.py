@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from tfvis_nb.recording.jax.cache_misses import CacheMisses
-from tfvis_nb.recording.jax.capture import JaxProfile
+from tfvis_nb.recording.jax.capture import JaxProfile, begin_mark
 from tfvis_nb.recording.options import TraceOptions
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.recording.profiler.capture import XSpace, written
@@ -39,8 +39,8 @@ class JaxTracer:
         self.misses = CacheMisses()
         self.remarks: dict[str, None] = {}
         self._options = options
-        self._keras = KerasSteps("jax", _mark)
-        self._python = PythonRows("jax", _mark)
+        self._keras = KerasSteps("jax", begin_mark)
+        self._python = PythonRows("jax", begin_mark)
         self._replacements = Replacements()
         self._lock = threading.RLock()
         self._profile: JaxProfile | None = None
@@ -138,14 +138,6 @@ class JaxTracer:
             self.recorded.append(profile.stop())
         except RuntimeError:
             self.remarks[Text("jax_profiler_taken")] = None
-
-
-def _mark(name: str) -> Any:
-    from jax.profiler import TraceAnnotation
-
-    mark = TraceAnnotation(name)
-    mark.__enter__()
-    return mark
 
 
 class JaxBindings:

@@ -214,8 +214,16 @@ class RunRegistry:
                 return TraceRequest()
             return TraceRequest(factor=value) if kind == "slower" else None
 
-    def ran(self, counted: SignatureStats, began_ns: int, duration_ns: int, *, traced: bool = False) -> None:
-        """Count a run that started at an epoch time.
+    def ran(
+        self,
+        counted: SignatureStats,
+        began_ns: int,
+        duration_ns: int,
+        *,
+        traced: bool = False,
+        finished_ns: int = 0,
+    ) -> None:
+        """Count a run that started at an epoch time; `finished_ns` is as in `traced`.
 
         Every run waits for this, with cold caches, so the code is inline to avoid the cost of calls.
         """
@@ -227,7 +235,7 @@ class RunRegistry:
                         longest = max(longest, duration_ns)
                     traces += 1
                     traced_ns += duration_ns
-                    counted.traced.append(duration_ns)
+                    counted.traced.append(finished_ns or duration_ns)
                 else:
                     if traces == runs or duration_ns > longest:
                         longest = duration_ns
@@ -259,10 +267,15 @@ class RunRegistry:
             with self._lock:
                 self._held.discard(order.request)
 
-    def traced(self, counted: SignatureStats, order: TraceRequest, recording: Recording) -> None:
-        """Keep a trace. It is in the file on return, unless another process locks the file."""
+    def traced(
+        self, counted: SignatureStats, order: TraceRequest, recording: Recording, *, finished_ns: int = 0
+    ) -> None:
+        """Keep a trace. It is in the file on return, unless another process locks the file.
+
+        A run that returns before its devices have finished is slow by `finished_ns`, its time until then.
+        """
         with self._lock:
-            if not self.open or not self._is_kept(counted, order, recording.duration_ns):
+            if not self.open or not self._is_kept(counted, order, finished_ns or recording.duration_ns):
                 return
             if counted.untraced:
                 median, runs = round(statistics.median(counted.untraced)), len(counted.untraced)

@@ -1,13 +1,15 @@
-"""`TraceSession`: counts all runs of a job in a file, and traces them on request."""
+"""`TraceSession`: counts all runs and steps of a job in a file, and traces them on request."""
 
 from __future__ import annotations
 
 import atexit
 import os
+import sys
 import threading
 import time
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,10 +19,12 @@ from tfvis_nb.core.errors import TraceFormatError
 from tfvis_nb.core.options import only_known_options
 from tfvis_nb.recording.live.requests import RunRegistry, warn_stopped
 from tfvis_nb.recording.live.session_runs import RunObserver
-from tfvis_nb.recording.options import Level, TraceOptions
+from tfvis_nb.recording.live.steps import STEP, StepObserver, running_framework
+from tfvis_nb.recording.options import Framework, Level, TraceOptions
 from tfvis_nb.recording.patches import Replacements
 from tfvis_nb.session.file.connection import Guarded
 from tfvis_nb.session.file.database import connect
+from tfvis_nb.session.file.entries import Signature
 from tfvis_nb.session.file.errors import FILE_ERRORS, in_words
 from tfvis_nb.session.file.schema import empty_session
 from tfvis_nb.session.file.writer import Writer
@@ -32,7 +36,7 @@ _of_parents: list[object] = []
 
 
 class TraceSession(SavedSession):
-    """Counts every ``session.run`` and every Keras batch in a file, and traces runs on request.
+    """Counts every ``session.run``, Keras batch and step in a file, and traces runs on request.
 
     The file is the session. It is written while the job runs, so a killed job loses at most the current run.
     Any process can read it and request traces with `tfvis_nb.open_session`. If the file cannot be written or
@@ -41,8 +45,9 @@ class TraceSession(SavedSession):
     `read` and `save` if they fail.
 
     It records in a ``with`` block, from `hook` in a ``MonitoredSession`` or ``Estimator``, from
-    `keras_callback` in ``fit``, or starting with `record_process`. All of these see the runs of every session
-    in the process, including those of initialisers and savers.
+    `keras_callback` in ``fit``, from the first `step`, or starting with `record_process`. All of these see
+    the runs of every session in the process, including those of initialisers and savers; in a JAX program
+    there are none.
 
     Parameters
     ----------
@@ -125,11 +130,65 @@ class TraceSession(SavedSession):
     def keras_callback(self) -> Any:
         """Return a new callback for ``fit``, ``evaluate`` and ``predict`` that counts each batch.
 
-        A traced batch is profiled by ``tf.profiler``, unless that is in use.
+        A traced batch is profiled by TensorFlow's or JAX's profiler, unless that is in use.
         """
         from tfvis_nb.recording.live.keras_batches import keras_callback
 
         return keras_callback(self)
+
+    @only_known_options
+    @contextmanager
+    def step(self, name: str = STEP, *, framework: Framework | None = None) -> Iterator[None]:
+        """Count the block as a step of the program's own loop, and trace it on request.
+
+        A traced step is profiled by TensorFlow's or JAX's profiler, unless that is in use, and then waits for
+        the devices. Without a ``with`` block of the session, the first step starts the recording, until
+        `close`. A step that raises counts as failed, but not one that ends with ``StopIteration``.
+
+        Parameters
+        ----------
+        name
+            The label of the steps; those of different names are different signatures.
+        framework
+            The framework whose profiler traces it; None for the one that runs.
+
+        Raises
+        ------
+        ValueError
+            If there is no such framework.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import tfvis_nb as tv
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> with tv.TraceSession(folder.name + "/run.tfvis") as recorded:
+        ...     for _ in range(3):
+        ...         with recorded.step("train"):
+        ...             total = sum(range(100))
+        >>> recorded.signatures[["kind", "label", "runs"]].values.tolist()
+        [['step', 'train', 3]]
+        >>> recorded.close()
+        >>> folder.cleanup()
+        """
+        TraceOptions(framework=framework)  # raises if there is none of this name
+        book = self._book or self.start(STEP)
+        observer = None if book is None else StepObserver(book)
+        step = observer and observer.begin(
+            Signature(STEP, name, targets=name), framework or running_framework()
+        )
+        if not observer or not step:
+            yield
+            return
+        try:
+            yield
+        except StopIteration:
+            observer.drop(step)
+            raise
+        except BaseException:
+            observer.fail(step)
+            raise
+        observer.end(step)
 
     @only_known_options
     def start(self, user: object = None) -> RunRegistry | None:
@@ -185,8 +244,7 @@ class TraceSession(SavedSession):
             return
         book = RunRegistry(writer)
         try:
-            observer = RunObserver(book, self._options)
-            observer.install()
+            observer = _run_observer(book, self._options)
         except BaseException:
             book.close()
             raise
@@ -204,10 +262,11 @@ class TraceSession(SavedSession):
     def _end(self) -> None:
         book, self._book = self._book, None
         observer, self._observer = self._observer, None
-        if book is None or observer is None:
+        if book is None:
             return
         _open.discard(self)
-        observer.remove()
+        if observer is not None:
+            observer.remove()
         book.close()
         self._problem = book.problem
 
@@ -304,6 +363,20 @@ def record_process(
     session = TraceSession(path, keep=keep, level=level, partition_graphs=partition_graphs)
     session._inject()  # noqa: SLF001
     return session
+
+
+def _run_observer(book: RunRegistry, options: TraceOptions) -> RunObserver | None:
+    """Observe session runs, unless the program runs JAX without TensorFlow."""
+    if "tensorflow" not in sys.modules and "jax" in sys.modules:
+        return None
+    try:
+        observer = RunObserver(book, options)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "tensorflow":
+            raise
+        return None
+    observer.install()
+    return observer
 
 
 def _session_run_hook(session: TraceSession) -> Any:

@@ -19,10 +19,11 @@ PHASES = ("train", "test", "predict")
 _BACKEND = "keras.src.backend.config"
 
 
-def keras_runs_on(backend: str) -> bool:
-    """Return whether Keras uses a backend; older ones have none to choose."""
-    chosen = getattr(sys.modules.get(_BACKEND), "backend", None)
-    return chosen is None or chosen() == backend
+def backend() -> str:
+    """Return the backend of Keras, which is imported."""
+    # Keras 2 has no choice.
+    name = getattr(sys.modules.get(_BACKEND), "backend", None)
+    return "tensorflow" if name is None else str(name())
 
 
 class KerasSteps:
@@ -50,7 +51,7 @@ class KerasSteps:
         callbacks = getattr(module, "CallbackList", None)  # absent while the module is being imported
         if callbacks is None:
             return False
-        if not self._marking and keras_runs_on(self._backend):
+        if not self._marking and backend() == self._backend:
             self._marking = True
             for phase in PHASES:
                 self._replacements.put(callbacks, f"on_{phase}_batch_begin", self._beginning(phase))

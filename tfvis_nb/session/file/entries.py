@@ -30,7 +30,7 @@ def with_type(name: str, dtype: str, shape: list[int | None] | None) -> str:
 class Signature(NamedTuple):
     """The identity of one kind of run.
 
-    - `kind`: ``"session"``, or the phase of Keras: ``"train"``, ``"test"`` or ``"predict"``.
+    - `kind`: ``"session"``, ``"step"``, or the phase of Keras: ``"train"``, ``"test"`` or ``"predict"``.
     - `label`: A short name.
     - `fetches`, `targets`, `feeds`: The names of tensors and ops, one per line; of a tensor also its type, if
       known, see `with_type`.
