@@ -12,12 +12,13 @@ from tests.analysis.test_findings_of_lock import RUNS, loop
 from tests.real_traces import DATA, real_trace
 from tests.support.texts import raises_id
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis import flame_graph, op_statistics, scope_tree, why_not
+from tfvis_nb.analysis import compare_flame_graphs, flame_graph, op_statistics, scope_tree, why_not
 from tfvis_nb.analysis.steps.flame_graph import FRAMES, SIDES, Frames, Place
 from tfvis_nb.analysis.steps.frames import NO_LAYER
 from tfvis_nb.core.stacks import Frame, StackBuilder
 
 Path = tuple[str, ...]
+FIGURES_OF_BOTH = (("events", ""), ("total", "_ns"), ("self", "_ns"))
 
 
 def paths(tree: pd.DataFrame) -> dict[Path, tuple[int, int]]:
@@ -132,6 +133,63 @@ def test_totals_are_those_of_other_tables(name: str, by: Frames, side: Place) ->
     assert (tree["self_ns"].add(within, fill_value=0) == tree["total_ns"]).all()
     numbers = trace.steps["step"].tolist()
     assert sum(flame_graph(trace, by, side, [step])["self_ns"].sum() for step in numbers) == totals[by]
+
+
+@pytest.mark.parametrize("side", SIDES)
+@pytest.mark.parametrize("by", ["scope", "thread"])
+def test_a_difference_has_the_frames_of_both(by: Frames, side: Place) -> None:
+    traces = [real_trace(DATA / f"gpu_tf{version}_mlp.pb.xz") for version in ("218", "221")]
+    tree = compare_flame_graphs(traces[0], traces[1], by, side)
+    below = tree["parent"] >= 0
+    assert (tree["parent"][below] < tree.index[below]).all()
+    for letter, trace in zip("ab", traces, strict=True):
+        names = {f"{name}_{letter}{end}": f"{name}{end}" for name, end in FIGURES_OF_BOTH}
+        own = tree[["frame", "parent", *names]].rename(columns=names)
+        assert {path: one for path, one in paths(own).items() if one[1]} == paths(
+            flame_graph(trace, by, side)
+        )
+        within = own[below].groupby("parent")["total_ns"].sum()
+        assert (own["self_ns"].add(within, fill_value=0) == own["total_ns"]).all()
+    assert (tree["step_difference_ns"] == tree["total_b_ns"] - tree["total_a_ns"]).all()
+    assert tree.attrs["steps"] == (1, 1)
+
+
+def test_a_difference_is_that_of_a_mean_step() -> None:
+    several, single = (
+        Trace(
+            events.build(
+                {
+                    "start_ns": [0, 10, 20][:count],
+                    "duration_ns": [1, 2, 6][:count],
+                    "kind": ["kernel"] * count,
+                    "step": range(count),
+                    "name": [name] * count,
+                }
+            )
+        )
+        for count, name in ((3, "fc"), (1, "old"))
+    )
+    tree = compare_flame_graphs(single, several).set_index("frame")
+    assert tree["step_difference_ns"].to_dict() == {"": 2, "fc": 3, "old": -1}
+    chosen = compare_flame_graphs(several, several, steps=([0], [1, 2]))
+    assert chosen["step_difference_ns"].tolist() == [3, 3]
+
+
+def test_a_difference_needs_events_of_one_and_lines_of_both() -> None:
+    kernel, op = (
+        Trace(events.build({"start_ns": [0], "duration_ns": [7], "kind": [kind], "name": ["fc"]}))
+        for kind in ("kernel", "op")
+    )
+    tree = compare_flame_graphs(kernel, op)
+    assert tree[["total_a_ns", "total_b_ns", "events_b"]].to_numpy().tolist() == [[7, 0, 0]] * 2
+    nothing = compare_flame_graphs(op, op)
+    assert why_not(nothing).id == "no_events_of_side"
+    assert list(nothing) == list(tree)
+    assert why_not(compare_flame_graphs(kernel, kernel, "stack")).id == "no_stacks"
+    with raises_id(ValueError, "not_one_of", by="lane"):
+        compare_flame_graphs(op, op, "lane")  # type: ignore[arg-type]
+    with raises_id(TypeError, "no_trace", function="compare_flame_graphs"):
+        compare_flame_graphs(op, "trace.pb")  # type: ignore[arg-type]
 
 
 def test_waits_for_the_lock_are_not_at_their_call() -> None:

@@ -226,6 +226,36 @@ def test_a_row_shows_the_longest_event_of_both(shown: Both) -> None:
         shown.page.wait_for_function(dimmed, arg=each.timeline.host.element_handle())
 
 
+def test_the_flame_graph_shows_the_change(exported: OpenExported, tmp_path: Path) -> None:
+    sides = [
+        tfvis_nb.Trace(
+            events.build(
+                {"start_ns": [0, 50], "duration_ns": took, "kind": ["op"] * 2, "name": ["net/fc", last]}
+            )
+        )
+        for took, last in (([10, 5], "net/old"), ([20, 3], "net/new"))
+    ]
+    shown = on_page(exported, tfvis_nb.show_comparison(*sides).to_html(tmp_path / "page.html")).wait()
+    panel = shown.a.tab("Flame graph")
+    frames = panel.get_by_role("group", name="Frames").get_by_role("button")
+    expect(frames).to_have_text(["All +8 ns", "net +8 ns", "fc +10 ns", "new +3 ns"])
+    whole = "All: A 15 ns, B 23 ns, 100 %, 0 ns of its own; change +8 ns"
+    expect(frames.first).to_have_accessible_name(whole)
+    for frame in (frames.nth(2), frames.nth(3)):
+        expect(frame).to_have_css("background-color", "rgb(194, 55, 46)")
+    panel.get_by_text("1 frame only in A").click()
+    expect(panel.get_by_role("listitem")).to_have_text("net \u203a old: 5 ns")
+    # Enter selects the events of both.
+    frames.nth(1).focus()
+    shown.page.keyboard.press("Enter")
+    for side in "AB":
+        shown.details_of(side)
+        expect(shown.title).to_have_text("2 events selected")
+    frames.nth(1).focus()
+    shown.page.keyboard.press("ArrowUp")
+    expect(frames.first).to_be_focused()
+
+
 @pytest.mark.thorough
 def test_the_lines_between_move(shown: Both) -> None:
     for name, each in (("upper", shown.a), ("lower", shown.b)):

@@ -66,7 +66,9 @@ def test_memory_has_one_scale_and_figures_one_order() -> None:
         most = max(int(peak.get(allocator, 0)) for peak in peaks)
         assert most in [size for key, size in scale.items() if key.endswith(f"\t{allocator}")]
     orders = {
-        tuple(column["label"] for column in block["columns"] if column["label"] in ("Change", "A", "B"))
+        tuple(
+            column["label"] for column in block.get("columns", ()) if column["label"] in ("Change", "A", "B")
+        )
         for tab in shown.panels.tabs()
         for block in tab["blocks"]
     }

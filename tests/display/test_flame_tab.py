@@ -4,10 +4,11 @@ from pathlib import Path
 
 import numpy as np
 
+import tfvis_nb as tv
 from tests.display.test_tabs import in_json
 from tests.real_traces import real_trace
 from tfvis_nb import Trace, events
-from tfvis_nb.analysis import flame_graph
+from tfvis_nb.analysis import compare_flame_graphs, flame_graph
 from tfvis_nb.display.tabs import tab
 
 
@@ -32,6 +33,24 @@ def test_a_flame_graph_has_the_times_and_events_of_each_step(data: Path) -> None
             == len(set(listed))
             == flame_graph(trace, graph["by"], graph["side"])["events"].iloc[0]
         )
+
+
+def test_a_comparison_has_the_flame_graphs_of_both(data: Path) -> None:
+    traces = [real_trace(data / f"gpu_tf{version}_mlp.pb.xz") for version in ("218", "221")]
+    shown = tv.show_comparison(*traces)
+    (block,) = next(tab for tab in shown.panels.tabs() if tab["title"] == "Flame graph")["blocks"]
+    for graph in block["graphs"]:
+        if graph["cannot_say"]:
+            continue
+        tree = compare_flame_graphs(traces[0], traces[1], graph["by"], graph["side"])
+        for letter, trace, part in zip("ab", traces, (graph["base"], *graph["parts"]), strict=True):
+            assert sum(part["self_ns"]) == tree[f"total_{letter}_ns"][0]
+            assert sum(map(len, part["events"])) == tree[f"events_{letter}"][0]
+            assert max(event for listed in part["events"] for event in listed) < len(trace.events)
+    assert [graph["side"] for graph in block["graphs"] if graph["by"] == "scope" and "base" in graph] == [
+        "device",
+        "host",
+    ]
 
 
 def test_small_frames_count_in_the_frame_around_them() -> None:

@@ -47,6 +47,7 @@ from .steps.breakdown import activity_times as activity_times
 from .steps.breakdown import breakdown as breakdown
 from .steps.compare import compare as compare
 from .steps.compare_activities import compare_activities as compare_activities
+from .steps.compare_flame_graphs import compare_flame_graphs as compare_flame_graphs
 from .steps.cpu_ops_between_kernels import cpu_ops_between_kernels as cpu_ops_between_kernels
 from .steps.flame_graph import flame_graph as flame_graph
 from .steps.layers import layers as layers

@@ -27,6 +27,7 @@ MODULES: dict[str, str] = {
     "input_pipeline": "input.input_pipeline",
     "counters": "time_series",
     "flame_graph": "steps.flame_graph",
+    "compare_flame_graphs": "steps.compare_flame_graphs",
     "launch_bound": "idle.launch_bound",
     "launch_gaps": "idle.launch_gaps",
     "cpu_ops_between_kernels": "steps.cpu_ops_between_kernels",

@@ -29,7 +29,6 @@ from tfvis_nb.display.shaping.gap_compression import compress_gaps
 from tfvis_nb.display.shaping.side import Compared, compared, distinct_names, highest_memory
 from tfvis_nb.display.tabs import comparison as comparison_tabs
 from tfvis_nb.display.tabs.blocks import Part
-from tfvis_nb.display.tabs.comparison import PARTS
 from tfvis_nb.display.timeline.linked import LinkedTimeline
 from tfvis_nb.display.timeline.timeline_widget import as_trace
 from tfvis_nb.display.wire.code import without_code
@@ -333,7 +332,7 @@ def comparison_page(
     if not source:
         traces = [without_code(trace) for trace in traces]
         sides = [side | {"details": None} for side in sides]
-        tabs = [each for each in tabs if PARTS[each["title"]] != "line"]
+        tabs = comparison_tabs.without_lines(tabs)
     parts = {"tabs": packed_tabs(tabs)}
     for number, (trace, side) in enumerate(zip(traces, sides, strict=True)):
         size = sum(map(len, parts.values())) * 4 // 3

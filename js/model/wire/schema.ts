@@ -81,8 +81,8 @@ export interface FlameBlock {
 }
 export interface FlameGraph {
   labels: readonly string[]; parents: readonly number[]; colours: readonly string[];
-  parts: readonly FlamePart[]; by: "scope" | "layer" | "stack" | "thread"; side: "device" | "host" | "memory";
-  cannot_say: string;
+  parts: readonly FlamePart[]; base?: FlamePart; by: "scope" | "layer" | "stack" | "thread";
+  side: "device" | "host" | "memory"; cannot_say: string;
 }
 export interface FlamePart {
   step: number | null; frames: readonly number[]; self_ns: readonly number[];

@@ -3,14 +3,33 @@
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { LinkMessage, RangeFigures } from "../../host/channel";
 import { formatBytes, formatDuration, formatNumber, formatPercent } from "../../model/format/units";
-import { readable, shadesOf } from "../../model/paint/palette";
+import { mix, parseColour, toHex } from "../../model/paint/colour";
+import { activityColour, readable, shadesOf, type Theme } from "../../model/paint/palette";
 import type { FlameBlock } from "../../model/wire/schema";
 import { digitlessHash } from "../../model/wire/string_table";
 import { BlockHead, CannotSay } from "../../ui/block_head";
-import { bottomUp, eventsIn, type Frame, hasEvents, hasSteps, search, topDown, within } from "./tree";
+import {
+  bottomUp,
+  eventsBefore,
+  eventsIn,
+  type Frame,
+  goneIn,
+  hasEvents,
+  hasSteps,
+  search,
+  topDown,
+  within,
+} from "./tree";
 
 const FRAMES = { scope: "Name scopes", layer: "Layers", stack: "Lines of code", thread: "Lanes" } as const;
 const SIDES = { device: "Device time", host: "Host time" } as const;
+/** Changes by their ratio B / A: colours are full at half and at twice. */
+const CHANGES = [
+  [0.5, "half of A or less"],
+  [1, "as in A"],
+  [2, "twice A or more, or only in B"],
+] as const;
+const MOST_GONE = 50;
 
 interface FlameProps {
   block: FlameBlock;
@@ -45,7 +64,8 @@ export function Flame({ block, step, inRange, selected, publish }: FlameProps) {
   const frames = useMemo(() => new Map(root ? within(root).map((each) => [each.id, each]) : []), [root]);
   const found = useMemo(() => (root && text ? search(root, text) : null), [root, text]);
   useEffect(() => {
-    if (!selected.length) return;
+    // In a comparison, they can be of either side.
+    if (!selected.length || graph?.base) return;
     const frame = [...frames.values()].find(
       ({ events }) => events.includes(selected[0]) && selected.every((event) => events.includes(event)),
     );
@@ -70,10 +90,15 @@ export function Flame({ block, step, inRange, selected, publish }: FlameProps) {
         <CannotSay reason={block.cannot_say} />
       </section>
     );
+  const { base } = graph;
+  const format = graph.side === "memory" ? formatBytes : formatDuration;
+  const gone = root ? goneIn(root) : [];
   const show = (frame: Frame) => {
     setZoomed(frame.id);
     setCurrent(frame.id);
-    if (frame.parent) publish({ kind: "select", events: eventsIn(frame) });
+    if (!frame.parent) return;
+    const events = eventsIn(frame);
+    publish({ kind: "select", ...(base ? { sides: [eventsBefore(frame), events] } : { events }) });
   };
   return (
     <section class="block flame">
@@ -105,15 +130,46 @@ export function Flame({ block, step, inRange, selected, publish }: FlameProps) {
             `${formatNumber(found.found.size, "frame")}, ${formatPercent(found.total / (root.total || 1))}`}
         </span>
       </div>
+      {base && (
+        <p class="step-legend">
+          {CHANGES.map(([ratio, text]) => (
+            <span key={text}>
+              <i class="swatch" style={themed(changeShades(ratio))} />
+              {text}
+            </span>
+          ))}
+        </p>
+      )}
       {root?.total ? (
         <Boxes
-          {...{ root, publish, show, isInverted, found: found?.found ?? null, current, setCurrent }}
-          format={graph.side === "memory" ? formatBytes : formatDuration}
+          {...{
+            root,
+            publish,
+            show,
+            isInverted,
+            isChange: base !== undefined,
+            found: found?.found ?? null,
+            current,
+            setCurrent,
+            format,
+          }}
           zoomed={frames.get(zoomed) ?? root}
           zoomOut={() => setZoomed("")}
         />
       ) : (
-        <CannotSay reason={graph.cannot_say || `the ${among ? "range" : "step"} has no such time`} />
+        <CannotSay
+          reason={graph.cannot_say || `${base ? "B" : among ? "the range" : "the step"} has no such time`}
+        />
+      )}
+      {gone.length > 0 && (
+        <details class="more">
+          <summary>{formatNumber(gone.length, "frame")} only in A</summary>
+          <ul>
+            {gone.slice(0, MOST_GONE).map(({ id, path, before }) => (
+              <li key={id}>{`${path.join(" › ")}: ${format(before.total)}`}</li>
+            ))}
+          </ul>
+        </details>
       )}
       {among && root && root.total > 0 && (
         <p class="more">
@@ -123,7 +179,9 @@ export function Flame({ block, step, inRange, selected, publish }: FlameProps) {
         </p>
       )}
       {step !== null && !graph.cannot_say && !hasSteps(graph) && (
-        <p class="more">The graph has too many frames to show one step; it covers all steps.</p>
+        <p class="more">
+          {base ? "The graph" : "The graph has too many frames to show one step; it"} covers all steps.
+        </p>
       )}
     </section>
   );
@@ -156,6 +214,8 @@ interface BoxesProps {
   root: Frame;
   format: (value: number) => string;
   isInverted: boolean;
+  /** Whether it shows a difference. */
+  isChange: boolean;
   zoomed: Frame;
   /** Frames that a search has found; null without one. */
   found: ReadonlySet<Frame> | null;
@@ -168,7 +228,7 @@ interface BoxesProps {
 }
 
 function Boxes(props: BoxesProps) {
-  const { root, zoomed, found, current, setCurrent, show, zoomOut, publish } = props;
+  const { root, isChange, format, zoomed, found, current, setCurrent, show, zoomOut, publish } = props;
   const element = useRef<HTMLDivElement>(null);
   const info = useRef<HTMLParagraphElement>(null);
   const [width, setWidth] = useState(1000);
@@ -228,13 +288,14 @@ function Boxes(props: BoxesProps) {
               left: `${100 * box.x}%`,
               top: `${ROW_PX * box.row}px`,
               width: `max(${100 * box.width}% - 1px, 1px)`,
-              ...coloursOf(box.frame),
+              ...themed(isChange ? changeShades(ratioOf(box)) : shades(box.frame)),
             }}
             onClick={() => show(box.merged > 1 ? (box.frame.parent ?? box.frame) : box.frame)}
             onPointerEnter={() => say(box)}
             onFocus={() => say(box)}
           >
-            {box.width * width >= LEAST_LABEL_PX && labelOf(box)}
+            {box.width * width >= LEAST_LABEL_PX &&
+              `${labelOf(box)}${isChange ? ` ${changeOf(box, format)}` : ""}`}
           </button>
         ))}
       </div>
@@ -251,19 +312,56 @@ function pathOf(box: Box): string {
   return [...box.frame.path.slice(0, -1), labelOf(box)].join(" › ");
 }
 
-function figuresOf({ frame, merged }: Box, { root, isInverted, format }: BoxesProps): string {
+/** The total and self time of a box, and its total in A. */
+function sumsOf({ frame, merged }: Box): { total: number; self: number; before: number } {
   const siblings = frame.parent?.children ?? [];
   const all = merged > 1 ? siblings.slice(siblings.indexOf(frame)) : [frame];
-  const sum = (of: "total" | "self") => all.reduce((total, each) => total + each[of], 0);
-  const own = isInverted ? "" : `, ${format(sum("self"))} of its own`;
-  return `${format(sum("total"))}, ${formatPercent(sum("total") / root.total)}${own}`;
+  const sum = (of: (each: Frame) => number) => all.reduce((total, each) => total + of(each), 0);
+  return {
+    total: sum((each) => each.total),
+    self: sum((each) => each.self),
+    before: sum((each) => each.before.total),
+  };
 }
 
-function coloursOf({ colour, label }: Frame): { background: string; color: string } {
-  const of = (theme: "light" | "dark") => {
-    const shades = shadesOf(colour || "host", theme);
-    return [shades[digitlessHash(label) % shades.length], readable(shades)];
+function figuresOf(box: Box, { root, isInverted, isChange, format }: BoxesProps): string {
+  const { total, self, before } = sumsOf(box);
+  const own = isInverted ? "" : `, ${format(self)} of its own`;
+  const figures = `${format(total)}, ${formatPercent(total / root.total)}${own}`;
+  return isChange ? `A ${format(before)}, B ${figures}; change ${changeOf(box, format)}` : figures;
+}
+
+function changeOf(box: Box, format: BoxesProps["format"]): string {
+  const { total, before } = sumsOf(box);
+  return `${total > before ? "+" : ""}${format(total - before)}`;
+}
+
+function ratioOf(box: Box): number {
+  const { total, before } = sumsOf(box);
+  return total / before;
+}
+
+/** A colour and that of its text. */
+type Shades = (theme: Theme) => [string, string];
+
+function shades({ colour, label }: Frame): Shades {
+  return (theme) => {
+    const all = shadesOf(colour || "host", theme);
+    return [all[digitlessHash(label) % all.length], readable(all)];
   };
+}
+
+function changeShades(ratio: number): Shades {
+  return (theme) => {
+    const [none, full] = ["others", ratio > 1 ? "slower" : "faster"].map((name) =>
+      parseColour(activityColour(name, theme)),
+    );
+    const colour = toHex(mix(none, full, Math.min(Math.abs(Math.log2(ratio)), 1)));
+    return [colour, readable([colour])];
+  };
+}
+
+function themed(of: Shades): { background: string; color: string } {
   const [light, dark] = [of("light"), of("dark")];
   return { background: `light-dark(${light[0]}, ${dark[0]})`, color: `light-dark(${light[1]}, ${dark[1]})` };
 }

@@ -1,7 +1,17 @@
 import { describe, expect, it } from "vitest";
 import type { FlameGraph } from "../../model/wire/schema";
 import { layOut, neighbour } from "./flame";
-import { bottomUp, eventsIn, type Frame, hasEvents, search, topDown, within } from "./tree";
+import {
+  bottomUp,
+  eventsBefore,
+  eventsIn,
+  type Frame,
+  goneIn,
+  hasEvents,
+  search,
+  topDown,
+  within,
+} from "./tree";
 
 const GRAPH: FlameGraph = {
   by: "thread",
@@ -58,6 +68,30 @@ describe("a flame graph", () => {
       ["train", 10],
     ]);
     expect(eventsIn(inverted.children[0]).sort()).toEqual([1, 3, 4]);
+  });
+
+  const DIFFERENCE = {
+    ...GRAPH,
+    labels: [...GRAPH.labels, "old", "Add"],
+    parents: [...GRAPH.parents, 1, 5],
+    colours: [...GRAPH.colours, "", ""],
+    base: { step: null, frames: [2, 3, 6], self_ns: [10, 60, 5], events: [[7], [8, 9], [5]] },
+  };
+  const both = ({ label, total, before }: Frame) => [label, before.total, total];
+
+  it("has the times and events of both sides of a difference", () => {
+    const root = topDown(DIFFERENCE, null);
+    expect(shape(root)).toEqual(shape(topDown(GRAPH, null)));
+    expect(within(root).slice(0, 2).map(both)).toEqual([
+      ["", 75, 100],
+      ["train", 75, 100],
+    ]);
+    expect(goneIn(root).map(both)).toEqual([["old", 5, 0]]);
+    expect(eventsBefore(root).sort()).toEqual([5, 7, 8, 9]);
+    const inverted = bottomUp(root);
+    expect(inverted.children.map(both)).toContainEqual(["MatMul", 60, 70]);
+    expect(goneIn(inverted).map(both)).toContainEqual(["Add", 5, 0]);
+    expect(inverted.before.total).toBe(75);
   });
 
   it("counts a match in another one once", () => {

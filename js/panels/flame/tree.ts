@@ -2,8 +2,15 @@
 
 import type { FlameGraph } from "../../model/wire/schema";
 
+interface Spent {
+  total: number;
+  self: number;
+  /** Its own events; of the frames in it, see `eventsIn`. */
+  events: number[];
+}
+
 /** A frame; the first of a tree holds all. Children are ordered, the largest first. */
-export interface Frame {
+export interface Frame extends Spent {
   /** The same for the same frame of another step. */
   id: string;
   label: string;
@@ -14,10 +21,9 @@ export interface Frame {
   colour: string;
   parent: Frame | null;
   children: Frame[];
-  total: number;
-  self: number;
-  /** Its own events; of the frames in it, see `eventsIn`. */
-  events: number[];
+  /** The same frame in A of a difference, and the children that only A has. */
+  before: Spent;
+  gone: Frame[];
 }
 
 function frame(id: string, label: string, colour: string, parent: Frame | null): Frame {
@@ -30,12 +36,19 @@ function frame(id: string, label: string, colour: string, parent: Frame | null):
     colour,
     parent,
     children: [],
+    before: { total: 0, self: 0, events: [] },
+    gone: [],
     total: 0,
     self: 0,
     events: [],
   };
   parent?.children.push(made);
   return made;
+}
+
+function spend(frame: Spent, self: number, events: readonly number[]): void {
+  frame.self += self;
+  frame.events.push(...events);
 }
 
 /** Whether the graph can show one step alone. */
@@ -63,17 +76,17 @@ export function topDown(
     part.frames.forEach((at, index) => {
       const events = part.events[index];
       const own = among && part.own_ns?.[index];
-      if (!own) {
-        frames[at].self += part.self_ns[index];
-        frames[at].events.push(...events);
-      } else
+      if (!own) spend(frames[at], part.self_ns[index], events);
+      else
         events.forEach((event, place) => {
-          if (!among.has(event)) return;
-          frames[at].self += own[place];
-          frames[at].events.push(event);
+          if (among.has(event)) spend(frames[at], own[place], [event]);
         });
     });
   }
+  const { base } = graph;
+  base?.frames.forEach((at, index) => {
+    spend(frames[at].before, base.self_ns[index], base.events[index]);
+  });
   if (graph.by === "scope") for (const each of frames) each.name = each.path.join("/") || null;
   return added(frames[0]);
 }
@@ -93,25 +106,37 @@ export function bottomUp(root: Frame): Frame {
     }
     return found;
   };
-  for (const spent of within(root)) {
-    if (!spent.self) continue;
+  for (const spent of within(root, true)) {
+    if (!spent.self && !spent.before.self) continue;
     let at = inverted;
     for (let caller: Frame | null = spent; caller?.parent; caller = caller.parent) at = inside(at, caller);
-    at.self += spent.self;
-    at.events.push(...spent.events);
+    spend(at, spent.self, spent.events);
+    spend(at.before, spent.before.self, spent.before.events);
   }
   return added(inverted);
 }
 
-/** A frame and all frames in it, each after its parent. */
-export function within(root: Frame): Frame[] {
+/** A frame and all frames in it, each after its parent; `withGone` also those that only A has. */
+export function within(root: Frame, withGone = false): Frame[] {
   const found = [root];
-  for (const each of found) found.push(...each.children);
+  for (const each of found) found.push(...each.children, ...(withGone ? each.gone : []));
   return found;
 }
 
 export function eventsIn(root: Frame): number[] {
   return within(root).flatMap(({ events }) => events);
+}
+
+/** The same in A. */
+export function eventsBefore(root: Frame): number[] {
+  return within(root, true).flatMap(({ before }) => before.events);
+}
+
+/** The outermost frames that only A has, the largest first. */
+export function goneIn(root: Frame): Frame[] {
+  return within(root)
+    .flatMap(({ gone }) => gone)
+    .sort((a, b) => b.before.total - a.before.total);
 }
 
 /** Frames whose label contains a text, and their total time: a frame inside another one counts once. */
@@ -132,8 +157,11 @@ export function search(root: Frame, text: string): { found: Set<Frame>; total: n
 /** Sum up the totals, leave out frames without time, and put the largest first. */
 function added(root: Frame): Frame {
   for (const each of within(root).reverse()) {
-    each.children = each.children.filter(({ total }) => total > 0).sort((a, b) => b.total - a.total);
-    each.total = each.self + each.children.reduce((sum, { total }) => sum + total, 0);
+    const all = each.children;
+    each.total = all.reduce((sum, { total }) => sum + total, each.self);
+    each.before.total = all.reduce((sum, { before }) => sum + before.total, each.before.self);
+    each.children = all.filter(({ total }) => total > 0).sort((a, b) => b.total - a.total);
+    each.gone = all.filter(({ total, before }) => !total && before.total);
   }
   return root;
 }

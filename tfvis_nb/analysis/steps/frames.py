@@ -75,7 +75,7 @@ def frames(trace: Trace, by: str, side: str, rows: np.ndarray) -> Frames:
     return Frames(tree, chosen, frame, self_ns[chosen])
 
 
-class _Builder:
+class TreeBuilder:
     """Builds a tree frame by frame."""
 
     def __init__(self) -> None:
@@ -98,6 +98,7 @@ class _Builder:
         return np.array([self.frame(above, texts[at], texts[at]) for above, at in pairs], np.int64)[of_each]
 
     def tree(self) -> Tree:
+        """Return the tree of all frames."""
         return Tree(self.part, np.array(self.parent, np.int64), np.array(self.depth, np.int64))
 
 
@@ -106,7 +107,7 @@ def _by_stack(trace: Trace, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
 
     The frames of waits, which are no time of a line, follow those of all rows.
     """
-    builder = _Builder()
+    builder = TreeBuilder()
     stack = event_stacks(trace)[rows]
     distinct, of_event = np.unique(stack, return_inverse=True)
     walk = _Walk(trace.stacks, builder)
@@ -126,7 +127,7 @@ def _by_stack(trace: Trace, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
 
 def _by_layer(trace: Trace, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
     """Return frames of nested layers, with op types in the innermost ones."""
-    builder = _Builder()
+    builder = TreeBuilder()
     layer, _ = event_layers(trace)
     distinct, of_event = np.unique(np.asarray(layer.indices)[rows], return_inverse=True)
     innermost = []
@@ -144,7 +145,7 @@ def _by_layer(trace: Trace, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
 class _Walk:
     """Maps stacks to frames of the user's code."""
 
-    def __init__(self, table: StackTable | None, builder: _Builder) -> None:
+    def __init__(self, table: StackTable | None, builder: TreeBuilder) -> None:
         self._found = builder
         self._innermost = {-1: 0}
         self._caller: list[int] = []
@@ -178,7 +179,7 @@ class _Walk:
 def _by_thread(trace: Trace, rows: np.ndarray) -> tuple[Tree, np.ndarray]:
     """Return frames of lanes and their nested events."""
     events = trace.events
-    builder = _Builder()
+    builder = TreeBuilder()
     columns = ["task", "device", "lane"]
     lane, _ = number_rows(*(events[column] for column in columns))
     shown = np.flatnonzero(np.isin(lane, distinct_numbers(lane[rows])))

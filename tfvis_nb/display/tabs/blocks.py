@@ -167,6 +167,7 @@ class FlameFrames(TypedDict):
     parents: list[int]  # -1 for the first frame, which holds all
     colours: list[str]  # Palette names; empty for frames without events
     parts: list[FlamePart]
+    base: NotRequired[FlamePart]  # Of A, if the colors show how B differs from it
 
 
 class FlameGraph(FlameFrames):

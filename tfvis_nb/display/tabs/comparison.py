@@ -17,23 +17,25 @@ from tfvis_nb.analysis.steps.utilization import busiest_accelerator
 from tfvis_nb.analysis.unavailable import why_not
 from tfvis_nb.core.labels import shown_task
 from tfvis_nb.display.overview.findings_block import Zoom
+from tfvis_nb.display.tabs import flame_graph
 from tfvis_nb.display.tabs.blocks import MOST_ROWS, Block, Part, TableBlock, TableColumn, figures, key, table
 from tfvis_nb.display.tabs.wording import activity_label
 from tfvis_nb.display.tabs.zoom_targets import ZoomTargets
 from tfvis_nb.events import NO_STEP
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from tfvis_nb.display.shaping.side import Compared
 
-PARTS: dict[str, compare.Grouping | Literal[""]] = {
+PARTS: dict[str, compare.Grouping | Literal["", "flame"]] = {
     "Activities": "",
     "Ops": "op",
     "Nodes": "name",
     "Scopes": "scope",
     "Layers": "layer",
     "Lines": "line",
+    "Flame graph": "flame",
 }
 """Title of each part of a tab to its comparison."""
 
@@ -67,8 +69,27 @@ def parts(a: Compared, b: Compared) -> list[tuple[str, str]]:
 def tab(a: Compared, b: Compared, name: str) -> Part:
     """Compute the content of one of `PARTS`, like `tfvis_nb.display.tabs.tab`."""
     by = PARTS[name]
-    blocks: list[Block] = [_differences(a, b, by)] if by else [whole(a, b), _activities(a, b)]
+    blocks: list[Block]
+    if by == "flame":
+        blocks = [flame_graph.difference(a, b)]
+    else:
+        blocks = [_differences(a, b, by)] if by else [whole(a, b), _activities(a, b)]
     return {"tab": "Ops" if by else name, "title": name, "blocks": blocks}
+
+
+def without_lines(tabs: Sequence[Part]) -> list[Part]:
+    """Return the tabs without lines of code."""
+    return [
+        {**each, "blocks": [_without_stacks(block) for block in each["blocks"]]}
+        for each in tabs
+        if PARTS[each["title"]] != "line"
+    ]
+
+
+def _without_stacks(block: Any) -> Any:
+    if block["kind"] != "flame":
+        return block
+    return {**block, "graphs": [graph for graph in block["graphs"] if graph["by"] != "stack"]}
 
 
 def _differences(a: Compared, b: Compared, by: compare.Grouping) -> TableBlock:
