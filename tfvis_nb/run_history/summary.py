@@ -260,7 +260,8 @@ def from_line(line: str | bytes) -> Summary | None:
         return None
     names = [field.name for field in fields(KindTimes)]
     values["kinds"] = {
-        kind: KindTimes(**{name: steps[name] for name in names}) for kind, steps in values["kinds"].items()
+        kind: KindTimes(**{name: steps.get(name) for name in names})
+        for kind, steps in values["kinds"].items()
     }
     values["loop"] = None if values["loop"] is None else EagerLoop(*values["loop"])
     return Summary(**values)
