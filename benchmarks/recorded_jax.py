@@ -1,7 +1,8 @@
 """Calls of a jitted function of about 1 ms: bare, under the profiler of JAX, and recorded, by turns.
 
-Recordings are without samples of Python, with them, and with a callback of Keras before each call, which has
-a row. ``python -m benchmarks.recorded_jax`` prints as JSON how long a call took each way, round by round.
+Recordings are without samples (of Python and of the machine), with them, and with a callback of Keras before
+each call, which has a row. ``python -m benchmarks.recorded_jax`` prints as JSON how long a call took each
+way, round by round.
 """
 
 import json

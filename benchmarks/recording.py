@@ -131,7 +131,7 @@ def main() -> None:
         compared(traced, times, "traced by tfvis_nb", "traced", 1 + TRACING),
         compared("jitted function of JAX, recorded", jitted, "tfvis_nb", "bare"),
         compared("the same beside JAX's profiler", jitted, "tfvis_nb", "jax.profiler", 1 + PROFILING),
-        compared("the same with samples of Python", jitted, "tfvis_nb", "without samples"),
+        compared("the same with samples of Python and the machine", jitted, "tfvis_nb", "without samples"),
         compared("the same with a row of Python in each", jitted, "with rows", "tfvis_nb"),
     ]
     if missing:
