@@ -23,7 +23,7 @@ from tfvis_nb.recording.jax.live_arrays import device_memory, live_in_jax
 from tfvis_nb.recording.stacks.graph_nodes import GraphNodes
 from tfvis_nb.recording.stacks.op_stacks import CodeLine, op_stacks
 from tfvis_nb.recording.stacks.source_files import SourceFiles
-from tfvis_nb.recording.user_errors import cause_of, message_of
+from tfvis_nb.recording.user_errors import cause_of, message_of, type_names
 
 _OF_JAX = {"JaxRuntimeError", "XlaRuntimeError"}
 """The error of JAX, and its earlier name."""
@@ -91,7 +91,7 @@ def is_out_of_memory(error: BaseException | None) -> bool:
 
 
 def _is_of_jax(error: BaseException | None) -> bool:
-    return not _OF_JAX.isdisjoint(kind.__name__ for kind in type(error).__mro__)
+    return not _OF_JAX.isdisjoint(type_names(error))
 
 
 def _is_free(asked: dict[str, Any]) -> bool:

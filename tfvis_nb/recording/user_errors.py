@@ -32,7 +32,13 @@ def cause_of(error: BaseException, *, context: bool = False) -> BaseException | 
 
 def type_name(error: BaseException) -> str:
     """Return the name of an error's type."""
-    return str.__str__(_TYPE["__name__"].__get__(type(error)))
+    return type_names(error)[0]
+
+
+def type_names(error: BaseException | None) -> list[str]:
+    """Return the names of an error's type and of the types that it is derived from."""
+    # The class of the type may define properties of these names.
+    return [str.__str__(_TYPE["__name__"].__get__(kind)) for kind in _TYPE["__mro__"].__get__(type(error))]
 
 
 def in_a_line(error: BaseException) -> str:

@@ -98,7 +98,8 @@ def _facts(thread: threading.Thread) -> tuple[str, tuple[int, ...]]:
 
 def _joined(names: list[str]) -> str:
     """Return the lane of threads that ran one after the other; empty if all were the recorder's."""
-    if all(name.startswith(_OWN) for name in names):
+    names = [name for name in names if not name.startswith(_OWN)]
+    if not names:
         return ""
     shown = ", ".join(names[:_MOST_NAMES] + ["..."] * (len(names) > _MOST_NAMES))
     return f"{_PYTHON}/{shown}" if shown else _PYTHON
