@@ -184,7 +184,7 @@ def test_named_options_are_those_of_the_original() -> None:
 
 
 # Texts that users choose freely, or that name a column of their data.
-_FREE_TEXTS = {"metric", "title", "lane_filter", "server_ip"}
+_FREE_TEXTS = {"metric", "name", "title", "lane_filter", "server_ip"}
 
 
 def test_choices_of_public_functions_are_literals() -> None:
